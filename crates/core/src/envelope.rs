@@ -1,0 +1,56 @@
+//! What stands beside an operation: who calls, under which operation id, and what it holds.
+//! HTTP headers, the client's session file and later MCP arguments all fill this one struct.
+
+use crate::model::ids::{AttemptId, Digest, Epoch, OperationId, SessionId};
+use crate::model::limits::Durations;
+use crate::model::session::Session;
+use crate::model::time::Now;
+use crate::secret::Proof;
+
+/// Who calls: the session and the proof that it is this session.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The session's id.
+    pub session: SessionId,
+    /// What proves it; compared by hash.
+    pub proof: Proof,
+}
+
+/// What a holder names in every write: the attempt (with its generation) and the lease token.
+#[derive(Debug, Clone)]
+pub struct Fence {
+    /// The attempt: task and generation.
+    pub attempt: AttemptId,
+    /// The secret that proves it; compared by hash.
+    pub token: Proof,
+}
+
+/// Everything that travels beside an operation.
+#[derive(Debug, Clone, Default)]
+pub struct Envelope {
+    /// The calling session; absent for public questions and for opening a session.
+    pub caller: Option<Caller>,
+    /// The client's id of a mutation; absent for questions.
+    pub operation_id: Option<OperationId>,
+    /// What the caller holds; absent when it acts on nothing held.
+    pub fence: Option<Fence>,
+    /// For a claim: the SHA-256 of the lease token that the client derived.
+    pub token_hash: Option<Digest>,
+    /// The incarnation in which the fence was given.
+    pub epoch: Option<Epoch>,
+}
+
+/// What a rule knows beside the state: the moment, the caller (authenticated by then) and the limits.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The moment, read under the writer's lock.
+    pub now: Now,
+    /// The fleet's incarnation.
+    pub epoch: Epoch,
+    /// The authenticated session, for operations that have one.
+    pub session: Option<Session>,
+    /// The rest of what came with the operation.
+    pub envelope: Envelope,
+    /// The durations in force.
+    pub durations: Durations,
+}

@@ -1,0 +1,13 @@
+//! What is true: the words of Tenure as types, what a caller can ask, and the rules that decide.
+//!
+//! This crate does no input or output, reads no clock, draws no randomness and spawns nothing. It holds its
+//! state in ordered maps only, so that the same question always gets the same answer, byte for byte.
+
+pub mod envelope;
+pub mod import;
+pub mod json;
+pub mod model;
+pub mod operation;
+pub mod rules;
+pub mod secret;
+pub mod working_set;

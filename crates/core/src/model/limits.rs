@@ -1,0 +1,124 @@
+//! Every size, count and duration that Tenure bounds, in one place and with a name.
+
+use super::refusal::{Code, Refusal};
+
+/// Longest title, in bytes.
+pub const TITLE_BYTES: usize = 500;
+/// Longest description, note, handoff, checkpoint or reason text, in bytes.
+pub const TEXT_BYTES: usize = 64 * 1024;
+/// Longest one-line field (branch, commit, path, label, reference), in bytes.
+pub const LINE_BYTES: usize = 1024;
+/// Most entries in a list field (labels, criteria, touches, dependencies given at creation).
+pub const LIST_ITEMS: usize = 100;
+/// Most rows in one page of a list.
+pub const PAGE_ROWS: u32 = 1000;
+/// Rows of a page when the caller names no limit.
+pub const PAGE_ROWS_DEFAULT: u32 = 20;
+/// Deepest nesting of a JSON request.
+pub const JSON_DEPTH: usize = 32;
+/// Largest request body, in bytes; imports have their own.
+pub const BODY_BYTES: usize = 1024 * 1024;
+/// Largest imported file, in bytes.
+pub const IMPORT_BYTES: usize = 32 * 1024 * 1024;
+/// Most records of one import.
+pub const IMPORT_RECORDS: usize = 100_000;
+/// Most tasks that one walk through dependencies may visit before it is refused.
+pub const GRAPH_WALK_TASKS: usize = 100_000;
+/// Longest chain that `explain` prints.
+pub const EXPLAIN_STEPS: usize = 50;
+/// Most commands that share one commit. Larger groups gain nothing and lengthen the tail.
+pub const BATCH_COMMANDS: usize = 256;
+/// Most commands waiting for the writer; beyond that a caller is told to come back.
+pub const QUEUE_COMMANDS: usize = 4096;
+
+/// How long a lease lasts unless the project says otherwise, in milliseconds.
+pub const LEASE_MS_DEFAULT: i64 = 10 * 60_000;
+/// Shortest lease a project may set, in milliseconds.
+pub const LEASE_MS_MIN: i64 = 30_000;
+/// Longest lease a project may set, in milliseconds.
+pub const LEASE_MS_MAX: i64 = 4 * 60 * 60_000;
+/// The advised heartbeat interval is this or a third of the lease, whichever is shorter, in milliseconds.
+pub const HEARTBEAT_MS_MAX: i64 = 60_000;
+/// How long a session without any call still counts as present, in milliseconds.
+pub const PRESENCE_MS: i64 = 10 * 60_000;
+/// How long a handoff to a named agent is kept for that agent, in milliseconds.
+pub const HANDOFF_WINDOW_MS: i64 = 30 * 60_000;
+/// How long an attempt without progress goes unremarked, in milliseconds.
+pub const PROGRESS_OVERDUE_MS: i64 = 15 * 60_000;
+/// Most wall time that a joining process adds to the stored fleet time, in milliseconds.
+pub const JOIN_WALL_MS_MAX: i64 = 5_000;
+/// How long a receipt answers a replay; afterwards its tombstone still refuses the id. Milliseconds of wall time.
+pub const RECEIPT_MS: i64 = 30 * 24 * 60 * 60_000;
+
+/// Durations that tests and the demo may shorten; everybody else gets the defaults above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Durations {
+    /// Shortest lease a project may set.
+    pub lease_ms_min: i64,
+    /// Lease of a project that sets none.
+    pub lease_ms_default: i64,
+    /// Presence of a session after its last call.
+    pub presence_ms: i64,
+    /// How long a handoff waits for the agent it names.
+    pub handoff_window_ms: i64,
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self {
+            lease_ms_min: LEASE_MS_MIN,
+            lease_ms_default: LEASE_MS_DEFAULT,
+            presence_ms: PRESENCE_MS,
+            handoff_window_ms: HANDOFF_WINDOW_MS,
+        }
+    }
+}
+
+/// The advised interval between heartbeats for a lease of this length, in milliseconds.
+#[must_use]
+pub fn heartbeat_ms(lease_ms: i64) -> i64 {
+    HEARTBEAT_MS_MAX.min(lease_ms / 3).max(1)
+}
+
+/// The beginning of a text that is safe and short enough to quote in an error.
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// Refuses a text field that is empty (unless `optional`), too long or contains NUL.
+pub fn check_text(field: &str, text: &str, bytes_max: usize, optional: bool) -> Result<(), Refusal> {
+    if text.trim().is_empty() && !optional {
+        return Err(Refusal::field(field, "is empty", "give it a text"));
+    }
+    if text.len() > bytes_max {
+        let wrong = format!("has {} bytes, the limit is {bytes_max}", text.len());
+        return Err(Refusal::field(field, &wrong, "shorten it or attach it elsewhere and name the place"));
+    }
+    if text.contains('\0') {
+        return Err(Refusal::field(field, "contains a NUL character", "remove it"));
+    }
+    Ok(())
+}
+
+/// Refuses a one-line field that is empty, too long or has control characters.
+pub fn check_line(field: &str, text: &str) -> Result<(), Refusal> {
+    check_text(field, text, LINE_BYTES, false)?;
+    if text.chars().any(char::is_control) {
+        return Err(Refusal::field(field, "contains a control character", "write it on one plain line"));
+    }
+    Ok(())
+}
+
+/// Refuses a list field with more entries than allowed.
+pub fn check_count(field: &str, count: usize, most: usize) -> Result<(), Refusal> {
+    if count > most {
+        let wrong = format!("has {count} entries, the limit is {most}");
+        return Err(Refusal::new(Code::InvalidInput, format!("{field} {wrong}")).next("split it"));
+    }
+    Ok(())
+}

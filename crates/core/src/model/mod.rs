@@ -1,0 +1,16 @@
+//! The nouns: ids, tasks, attempts, sessions, projects, dependencies, events, receipts, refusals and limits.
+
+pub(crate) mod text_enum;
+
+pub mod attempt;
+pub mod dependency;
+pub mod event;
+pub mod handle;
+pub mod ids;
+pub mod limits;
+pub mod project;
+pub mod refusal;
+pub mod session;
+pub mod status;
+pub mod task;
+pub mod time;

@@ -1,0 +1,85 @@
+//! What stands in the way of a task: edges to other tasks, and typed blockers.
+
+use super::task::TaskAnswer;
+use super::{input, operation};
+use crate::model::dependency::DependencyKind;
+use crate::model::ids::TaskId;
+use crate::model::task::BlockerKind;
+
+input! {
+    /// Add an edge between two tasks
+    ///
+    /// Read it as a sentence: TASK waits for ON (blocks), TASK is a child of ON (parent), TASK was discovered from
+    /// ON, duplicates ON, supersedes ON, or is related to ON.
+    pub struct AddDependency {
+        /// The task that has the relation
+        pub task: TaskId,
+        /// The task it has it to
+        pub on: TaskId,
+        /// What the relation is
+        #[serde(default = "blocks")]
+        #[cfg_attr(feature = "cli", arg(long, default_value = "blocks"))]
+        pub kind: DependencyKind,
+        /// A child that its objective may be closed without
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub optional: bool,
+    }
+}
+operation!(AddDependency -> TaskAnswer, "dependency.add", Post "/tasks/{task}/dependencies", Write, Session, None,
+    [NotFound, DependencyCycle, StateConflict]);
+
+fn blocks() -> DependencyKind {
+    DependencyKind::Blocks
+}
+
+input! {
+    /// Remove an edge between two tasks
+    pub struct RemoveDependency {
+        /// The task that has the relation
+        pub task: TaskId,
+        /// The task it has it to
+        pub on: TaskId,
+        /// What the relation is
+        #[serde(default = "blocks")]
+        #[cfg_attr(feature = "cli", arg(long, default_value = "blocks"))]
+        pub kind: DependencyKind,
+    }
+}
+operation!(RemoveDependency -> TaskAnswer, "dependency.remove", Post "/tasks/{task}/dependencies/remove", Write,
+    Session, None, [NotFound]);
+
+input! {
+    /// Raise a typed blocker: a reason other than a task
+    pub struct RaiseBlocker {
+        /// The task that is blocked
+        pub task: TaskId,
+        /// What kind of reason
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub kind: BlockerKind,
+        /// The reason in words
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub reason: String,
+        /// What would resolve it
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub reopening: Option<String>,
+    }
+}
+operation!(RaiseBlocker -> TaskAnswer, "blocker.raise", Post "/tasks/{task}/blockers", Write, Session, None,
+    [NotFound, StateConflict]);
+
+input! {
+    /// Resolve a typed blocker
+    pub struct ResolveBlocker {
+        /// The task that is blocked
+        pub task: TaskId,
+        /// The blocker's number within the task
+        pub number: u32,
+        /// How it was resolved
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub reason: String,
+    }
+}
+operation!(ResolveBlocker -> TaskAnswer, "blocker.resolve", Post "/tasks/{task}/blockers/{number}/resolve", Write,
+    Session, None, [NotFound, StateConflict]);

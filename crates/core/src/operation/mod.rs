@@ -1,0 +1,183 @@
+//! What a caller can ask: one struct per operation, and the one list of them.
+//!
+//! An operation's fields are its input, its doc comment is its help text, its `Answer` is its output and its
+//! [`Spec`] says the rest. HTTP routes, OpenAPI, command-line arguments, the typed client and the reference pages
+//! all follow from [`crate::with_operations!`] by generic code. A new operation is its own file and one line there.
+
+pub mod catalog;
+pub mod graph;
+pub mod ownership;
+pub mod project;
+pub mod queue;
+pub mod record;
+pub mod session;
+pub mod task;
+pub mod view;
+
+#[cfg(feature = "dummy-operation")]
+pub mod dummy;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::model::refusal::Code;
+use crate::model::time::FleetTime;
+
+/// The HTTP method of an operation's route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Asks.
+    Get,
+    /// Does, or asks with a body.
+    Post,
+    /// Edits under a revision.
+    Patch,
+    /// Removes.
+    Delete,
+}
+
+/// What an operation does to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: it is answered from committed state.
+    Read,
+    /// Changes state, appends events and leaves a receipt.
+    Write,
+    /// Changes state and leaves neither event nor receipt; a repeat answers the same by its own means.
+    Light,
+}
+
+/// Who may call an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody who reaches the socket.
+    Anyone,
+    /// A session that proves itself.
+    Session,
+    /// An operator, by an authentication of his own.
+    Operator,
+}
+
+/// Whether a holder's fence comes with an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fencing {
+    /// It acts on nothing held.
+    None,
+    /// It is for holders and others alike; a fence that comes with it is checked.
+    Optional,
+    /// Only the holder may ask.
+    Required,
+}
+
+/// What is constant about an operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Spec {
+    /// Noun and verb, e.g. `task.create`; verbs of the loop stand alone.
+    pub name: &'static str,
+    /// The route's method.
+    pub method: Method,
+    /// The route below `/api/v1`, with the fields that stand in it in braces.
+    pub path: &'static str,
+    /// What it does to the store.
+    pub effect: Effect,
+    /// Who may call.
+    pub access: Access,
+    /// Whether a fence comes with it.
+    pub fencing: Fencing,
+    /// The refusals that its rules return, besides those that every operation shares.
+    pub refusals: &'static [Code],
+}
+
+/// Refusals that any operation can return.
+pub const SHARED_REFUSALS: &[Code] =
+    &[Code::InvalidInput, Code::CannotTell, Code::ProtocolMismatch, Code::PeerRefused];
+/// Refusals that any operation of a session can return.
+pub const SESSION_REFUSALS: &[Code] =
+    &[Code::SessionRequired, Code::SessionUnknown, Code::SessionClosed, Code::EpochChanged];
+/// Refusals that any write can return.
+pub const WRITE_REFUSALS: &[Code] = &[Code::OperationConflict, Code::ReceiptExpired, Code::Overloaded];
+/// Refusals that any fenced operation can return.
+pub const FENCE_REFUSALS: &[Code] = &[Code::NotHolder, Code::LeaseExpired, Code::Superseded, Code::NotFound];
+
+impl Spec {
+    /// Every refusal that the operation can return.
+    #[must_use]
+    pub fn all_refusals(&self) -> Vec<Code> {
+        let mut codes = [self.refusals, SHARED_REFUSALS].concat();
+        if self.access != Access::Anyone {
+            codes.extend(SESSION_REFUSALS);
+        }
+        if self.access == Access::Operator {
+            codes.push(Code::OperatorRequired);
+        }
+        if self.effect != Effect::Read {
+            codes.extend(WRITE_REFUSALS);
+        }
+        if self.fencing != Fencing::None {
+            codes.extend(FENCE_REFUSALS);
+        }
+        codes.sort_unstable();
+        codes.dedup();
+        codes
+    }
+}
+
+/// What an operation returns.
+pub trait Answer: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
+    /// Whether [`Answer::at`] changes anything.
+    const TIMED: bool = false;
+
+    /// Fills in what depends on the moment of answering, e.g. how long a lease still lasts. What is stored in a
+    /// receipt names deadlines only, so that a replay counts from its own moment.
+    fn at(&mut self, _now: FleetTime) {}
+}
+
+/// Something a caller can ask.
+pub trait Operation: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static {
+    /// What it returns.
+    type Answer: Answer;
+    /// What is constant about it.
+    const SPEC: Spec;
+}
+
+/// Declares an operation's struct with everything that its surfaces derive from it.
+macro_rules! input {
+    ($(#[$meta:meta])* pub struct $name:ident { $($body:tt)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[cfg_attr(feature = "cli", derive(clap::Args))]
+        #[serde(deny_unknown_fields)]
+        pub struct $name { $($body)* }
+    };
+}
+
+/// Declares a plain struct of an answer.
+macro_rules! output {
+    ($(#[$meta:meta])* pub struct $name:ident { $($body:tt)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        pub struct $name { $($body)* }
+    };
+}
+
+/// States what is constant about an operation.
+macro_rules! operation {
+    ($input:ident -> $answer:ty, $name:literal, $method:ident $path:literal, $effect:ident, $access:ident, $fencing:ident,
+     [$($code:ident),* $(,)?]) => {
+        impl $crate::operation::Operation for $input {
+            type Answer = $answer;
+            const SPEC: $crate::operation::Spec = $crate::operation::Spec {
+                name: $name,
+                method: $crate::operation::Method::$method,
+                path: $path,
+                effect: $crate::operation::Effect::$effect,
+                access: $crate::operation::Access::$access,
+                fencing: $crate::operation::Fencing::$fencing,
+                refusals: &[$($crate::model::refusal::Code::$code),*],
+            };
+        }
+    };
+}
+
+pub(crate) use {input, operation, output};

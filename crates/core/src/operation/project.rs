@@ -1,0 +1,198 @@
+//! Projects, their policy and the places that are bound to them.
+
+use super::view::AsOf;
+use super::{Answer, input, operation, output};
+use crate::model::ids::ProjectKey;
+use crate::model::project::{Policy, Recovery, Workflow};
+use crate::model::time::WallTime;
+
+input! {
+    /// Create a project
+    pub struct CreateProject {
+        /// Its key: 1 to 16 of a-z, 0-9 and -, first a letter; task ids begin with it
+        pub key: ProjectKey,
+        /// Its name for people; the key when absent
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub name: Option<String>,
+        /// What it demands
+        #[serde(default)]
+        #[cfg_attr(feature = "cli", command(flatten))]
+        pub policy: PolicyInput,
+    }
+}
+operation!(CreateProject -> ProjectAnswer, "project.create", Post "/projects", Write, Session, None,
+    [AlreadyExists, NotYetBuilt]);
+
+/// The parts of a policy that a request may set.
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct PolicyInput {
+    /// How work is completed
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub workflow: Option<Workflow>,
+    /// Who may take over expired work
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub recovery: Option<Recovery>,
+    /// Length of a lease in milliseconds (30000 to 14400000)
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub lease_ms: Option<i64>,
+    /// Most live attempts in the project at once; 0 for no limit
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub attempts_max: Option<u32>,
+    /// Most live attempts of one agent in the project at once; 0 for no limit
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub attempts_per_principal_max: Option<u32>,
+}
+
+output! {
+    /// A project.
+    pub struct ProjectView {
+        /// Its key.
+        pub key: ProjectKey,
+        /// Its name for people.
+        pub name: String,
+        /// What it demands.
+        pub policy: Policy,
+        /// Raised by every edit; an edit names the one it saw.
+        pub revision: u64,
+        /// How many tasks stand in each queue.
+        pub tasks: std::collections::BTreeMap<String, u64>,
+        /// When it was created, in milliseconds since 1970.
+        pub created_at: WallTime,
+    }
+}
+
+output! {
+    /// One project.
+    pub struct ProjectAnswer {
+        /// The project.
+        pub project: ProjectView,
+    }
+}
+impl Answer for ProjectAnswer {}
+
+input! {
+    /// List all projects
+    pub struct ListProjects {}
+}
+operation!(ListProjects -> ProjectList, "project.list", Get "/projects", Read, Anyone, None, []);
+
+output! {
+    /// All projects.
+    pub struct ProjectList {
+        /// By key.
+        pub projects: Vec<ProjectView>,
+        /// What this is true at.
+        pub as_of: AsOf,
+    }
+}
+impl Answer for ProjectList {}
+
+input! {
+    /// Show a project and its policy
+    pub struct ShowProject {
+        /// The project's key
+        pub project: ProjectKey,
+    }
+}
+operation!(ShowProject -> ProjectAnswer, "project.show", Get "/projects/{project}", Read, Anyone, None, [NotFound]);
+
+input! {
+    /// Change a project's name or policy
+    pub struct EditProject {
+        /// The project's key
+        pub project: ProjectKey,
+        /// The revision that was seen
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub revision: u64,
+        /// Its name for people
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub name: Option<String>,
+        /// What it demands
+        #[serde(default)]
+        #[cfg_attr(feature = "cli", command(flatten))]
+        pub policy: PolicyInput,
+    }
+}
+operation!(EditProject -> ProjectAnswer, "project.edit", Patch "/projects/{project}", Write, Session, None,
+    [NotFound, RevisionConflict, NotYetBuilt]);
+
+input! {
+    /// Bind a place in a repository to a project
+    ///
+    /// Inside a repository the longest bound folder wins. Clones and worktrees of one repository share its binding.
+    pub struct BindProject {
+        /// The project's key
+        pub project: ProjectKey,
+        /// The repository's identity: normalised remote URL or canonical Git directory
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub repository: String,
+        /// The folder inside it; the whole repository when empty
+        #[serde(default)]
+        #[cfg_attr(feature = "cli", arg(long, default_value = ""))]
+        pub folder: String,
+    }
+}
+operation!(BindProject -> BindingAnswer, "project.bind", Post "/projects/{project}/bindings", Write, Session, None,
+    [NotFound, AlreadyExists]);
+
+input! {
+    /// Remove the binding of a place in a repository
+    pub struct UnbindProject {
+        /// The project's key
+        pub project: ProjectKey,
+        /// The repository's identity
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub repository: String,
+        /// The folder inside it; the whole repository when empty
+        #[serde(default)]
+        #[cfg_attr(feature = "cli", arg(long, default_value = ""))]
+        pub folder: String,
+    }
+}
+operation!(UnbindProject -> BindingAnswer, "project.unbind", Post "/projects/{project}/unbind", Write, Session,
+    None, [NotFound]);
+
+output! {
+    /// A binding.
+    pub struct BindingView {
+        /// The repository's identity.
+        pub repository: String,
+        /// The folder inside it; empty for the whole repository.
+        pub folder: String,
+        /// The project.
+        pub project: ProjectKey,
+    }
+}
+
+output! {
+    /// One binding.
+    pub struct BindingAnswer {
+        /// The binding.
+        pub binding: BindingView,
+    }
+}
+impl Answer for BindingAnswer {}
+
+input! {
+    /// Find the project of a place in a repository
+    pub struct ResolveProject {
+        /// The repository's identities, the surest first
+        #[cfg_attr(feature = "cli", arg(long = "repository"))]
+        pub repositories: Vec<String>,
+        /// The folder inside it
+        #[serde(default)]
+        #[cfg_attr(feature = "cli", arg(long, default_value = ""))]
+        pub folder: String,
+    }
+}
+operation!(ResolveProject -> BindingAnswer, "project.resolve", Post "/projects/resolve", Read, Anyone, None,
+    [NotFound, AmbiguousProject]);

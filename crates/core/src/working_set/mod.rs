@@ -1,0 +1,575 @@
+//! The part of the store that a batch of commands looks at and changes, in memory.
+//!
+//! Rules read it and write it. What they ask for and is not loaded yet comes back as a [`Need`]: the engine
+//! loads that and asks the rule again. A refused command is taken back whole; what remains at the end of the
+//! batch is flushed in a few statements. Nothing here knows a database.
+
+pub mod records;
+pub mod table;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::envelope::Call;
+use crate::model::attempt::{Attempt, Entry};
+use crate::model::dependency::Dependency;
+use crate::model::event::{Actor, EVENT_VERSION, Event, EventKind, Fleet, Receipt, StoredEvent, chain_hash};
+use crate::model::handle::Handle;
+use crate::model::ids::{
+    AttemptId, ConversationId, Digest, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
+};
+use crate::model::project::{Binding, Project, Tally};
+use crate::model::refusal::Refusal;
+use crate::model::session::{Principal, Served, Session};
+use crate::model::task::{Alias, Blocker, Body, Queue, Rank, Task};
+use records::{AttemptIndex, SessionIndex, Side};
+use table::{Record, Table};
+
+/// Which queue of a project a window looks into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Ready tasks, and deferred ones whose date has passed.
+    Ready,
+    /// Tasks whose current attempt has expired.
+    Recovery,
+}
+
+/// Something that a rule needs to know and that has not been loaded yet.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// A project by its key.
+    Project(ProjectKey),
+    /// The bindings of a repository.
+    Bindings(String),
+    /// The tallies of a project.
+    Tallies(ProjectKey),
+    /// How many of a project's tasks changed their status by the mere passing of time.
+    Moments(ProjectKey),
+    /// A principal by name.
+    Principal(PrincipalName),
+    /// A session by id.
+    Session(SessionId),
+    /// The open sessions of a principal.
+    OpenSessionsOf(PrincipalName),
+    /// The open sessions of a conversation.
+    SessionsIn(ConversationId),
+    /// The session with a handle.
+    Handle(Handle),
+    /// When a session last claimed in a project.
+    Served(SessionId, ProjectKey),
+    /// The deciding row of a task.
+    Task(TaskId),
+    /// The body of a task.
+    Body(TaskId),
+    /// The task with an alias.
+    Alias(ProjectKey, String),
+    /// The aliases of a task.
+    AliasesOf(TaskId),
+    /// All edges that start at a task.
+    DependenciesOf(TaskId),
+    /// All edges that end at a task.
+    DependenciesOn(TaskId),
+    /// The typed blockers of a task.
+    Blockers(TaskId),
+    /// An attempt by id.
+    Attempt(AttemptId),
+    /// Every attempt of a task.
+    AttemptsOf(TaskId),
+    /// The current attempts of a session.
+    CurrentAttemptsOf(SessionId),
+    /// The current attempts in a project.
+    CurrentAttemptsIn(ProjectKey),
+    /// The entries of a task's record.
+    Entries(TaskId),
+    /// The receipt of an operation.
+    Receipt(PrincipalName, OperationId),
+    /// The next rows of a queue.
+    Queue {
+        /// The project.
+        project: ProjectKey,
+        /// Which queue.
+        source: Source,
+        /// Only rows after this place.
+        after: Rank,
+        /// At most so many.
+        count: u32,
+    },
+    /// Rows of a list, in pages.
+    Page(Page),
+}
+
+/// A page of a list that only questions read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Page {
+    /// Events after a number, of the whole fleet or of one task.
+    Events {
+        /// Only events after this number.
+        after: EventNumber,
+        /// Only events of this task.
+        task: Option<TaskId>,
+        /// At most so many.
+        count: u32,
+    },
+    /// Tasks of a project in one of some queues, by number.
+    Tasks {
+        /// The project.
+        project: ProjectKey,
+        /// In any of these queues.
+        queues: Vec<Queue>,
+        /// Only tasks after this number.
+        after: u64,
+        /// At most so many.
+        count: u32,
+    },
+    /// Tasks of a project whose title is this one, in any letter case.
+    Titled {
+        /// The project.
+        project: ProjectKey,
+        /// The title in lower case.
+        title: String,
+    },
+    /// Every project.
+    Projects,
+    /// Every binding.
+    Bindings,
+    /// Open sessions, newest first.
+    Sessions {
+        /// At most so many.
+        count: u32,
+    },
+    /// Projects with attempts whose lease ended unrecorded, or deferrals whose date has passed.
+    Overdue {
+        /// At most so many tasks.
+        count: u32,
+    },
+}
+
+/// What a page holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rows {
+    /// Events with their bytes and hashes.
+    Events(Vec<StoredEvent>),
+    /// Ids of tasks; the rows themselves are loaded with them.
+    Tasks(Vec<TaskId>),
+    /// Keys of projects; the rows themselves are loaded with them.
+    Projects(Vec<ProjectKey>),
+    /// Bindings.
+    Bindings(Vec<Binding>),
+    /// Sessions; the rows themselves are loaded with them.
+    Sessions(Vec<SessionId>),
+}
+
+/// How many of a project's tasks changed their status by the mere passing of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moments {
+    /// Deferred tasks whose date has passed.
+    pub deferred_due: u64,
+    /// Held tasks whose attempt has expired.
+    pub expired: u64,
+}
+
+/// Which part of a queue has been loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Everything after this place …
+    pub from: Rank,
+    /// … up to and with this place is known …
+    pub to: Rank,
+    /// … and whether there is nothing behind it.
+    pub complete: bool,
+}
+
+/// Why a rule stopped.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stop {
+    /// It must know these first.
+    Need(Vec<Need>),
+    /// The answer is no.
+    Refused(Box<Refusal>),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+impl From<Need> for Stop {
+    fn from(need: Need) -> Self {
+        Self::Need(vec![need])
+    }
+}
+
+/// What a rule returns: its answer, or why it stopped.
+pub type Step<T> = Result<T, Stop>;
+
+/// What an event is about, as a rule states it; the engine adds number, time and actor.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// The project.
+    pub project: Option<ProjectKey>,
+    /// The task.
+    pub task: Option<TaskId>,
+    /// The attempt.
+    pub attempt: Option<AttemptId>,
+    /// Facts of this kind of event.
+    pub data: Value,
+}
+
+impl About {
+    /// An event about a task.
+    #[must_use]
+    pub fn task(task: &TaskId, data: Value) -> Self {
+        Self { project: Some(task.project.clone()), task: Some(task.clone()), attempt: None, data }
+    }
+
+    /// An event about an attempt.
+    #[must_use]
+    pub fn attempt(attempt: &AttemptId, data: Value) -> Self {
+        Self { attempt: Some(attempt.clone()), ..Self::task(&attempt.task, data) }
+    }
+
+    /// An event about a project.
+    #[must_use]
+    pub fn project(project: &ProjectKey, data: Value) -> Self {
+        Self { project: Some(project.clone()), data, ..Self::default() }
+    }
+}
+
+/// The rows, windows and pages that a batch knows, and the events it has appended.
+pub struct WorkingSet {
+    /// The fleet row, as it will be when the batch commits.
+    pub fleet: Fleet,
+    /// Projects.
+    pub projects: Table<Project>,
+    /// Bindings.
+    pub bindings: Table<Binding>,
+    /// Tallies.
+    pub tallies: Table<Tally>,
+    /// Principals.
+    pub principals: Table<Principal>,
+    /// Sessions.
+    pub sessions: Table<Session>,
+    /// When sessions claimed where.
+    pub served: Table<Served>,
+    /// Deciding rows of tasks.
+    pub tasks: Table<Task>,
+    /// Bodies of tasks.
+    pub bodies: Table<Body>,
+    /// Other names of tasks.
+    pub aliases: Table<Alias>,
+    /// Edges.
+    pub dependencies: Table<Dependency>,
+    /// Typed blockers.
+    pub blockers: Table<Blocker>,
+    /// Attempts.
+    pub attempts: Table<Attempt>,
+    /// Entries of tasks' records.
+    pub entries: Table<Entry>,
+    /// Receipts.
+    pub receipts: Table<Receipt>,
+    /// Loaded parts of queues.
+    pub windows: BTreeMap<(ProjectKey, Source), Window>,
+    /// Loaded pages.
+    pub pages: BTreeMap<Page, Rows>,
+    /// Loaded counts.
+    pub moments: BTreeMap<ProjectKey, Moments>,
+    /// Events of the batch's accepted commands, to be stored.
+    pub events: Vec<StoredEvent>,
+    drafts: Vec<(EventKind, About)>,
+}
+
+/// Runs one method on every table.
+macro_rules! every_table {
+    ($set:ident.$method:ident()) => {
+        $set.projects.$method();
+        $set.bindings.$method();
+        $set.tallies.$method();
+        $set.principals.$method();
+        $set.sessions.$method();
+        $set.served.$method();
+        $set.tasks.$method();
+        $set.bodies.$method();
+        $set.aliases.$method();
+        $set.dependencies.$method();
+        $set.blockers.$method();
+        $set.attempts.$method();
+        $set.entries.$method();
+        $set.receipts.$method();
+    };
+}
+
+/// A row by its key: loaded, absent, or needed.
+fn row<R: Record>(table: &Table<R>, key: &R::Key, need: impl FnOnce() -> Need) -> Step<Option<R>> {
+    match table.get(key) {
+        Some(found) => Ok(found.cloned()),
+        None => Err(need().into()),
+    }
+}
+
+/// The rows under an index: loaded, or needed.
+fn rows<R: Record>(table: &Table<R>, index: &R::Index, need: impl FnOnce() -> Need) -> Step<Vec<R>> {
+    match table.find(index) {
+        Some(found) => Ok(found.into_iter().cloned().collect()),
+        None => Err(need().into()),
+    }
+}
+
+impl WorkingSet {
+    /// An empty working set on a fleet row.
+    #[must_use]
+    pub fn new(fleet: Fleet) -> Self {
+        Self {
+            fleet,
+            projects: Table::default(),
+            bindings: Table::default(),
+            tallies: Table::default(),
+            principals: Table::default(),
+            sessions: Table::default(),
+            served: Table::default(),
+            tasks: Table::default(),
+            bodies: Table::default(),
+            aliases: Table::default(),
+            dependencies: Table::default(),
+            blockers: Table::default(),
+            attempts: Table::default(),
+            entries: Table::default(),
+            receipts: Table::default(),
+            windows: BTreeMap::new(),
+            pages: BTreeMap::new(),
+            moments: BTreeMap::new(),
+            events: Vec::new(),
+            drafts: Vec::new(),
+        }
+    }
+
+    /// Takes back everything that the current command did.
+    pub fn undo(&mut self) {
+        every_table!(self.undo());
+        self.drafts.clear();
+    }
+
+    /// Keeps what the current command did and seals its events: number, time, actor, and on the last one the
+    /// digest of the answer as stored.
+    pub fn keep(&mut self, call: &Call, answer: Option<&str>) {
+        every_table!(self.keep());
+        let drafts = std::mem::take(&mut self.drafts);
+        let last = drafts.len().saturating_sub(1);
+        for (index, (kind, about)) in drafts.into_iter().enumerate() {
+            let receipt = answer.filter(|_| index == last).map(receipt_digest);
+            self.seal(call, kind, about, receipt);
+        }
+    }
+
+    fn seal(&mut self, call: &Call, kind: EventKind, about: About, receipt: Option<Digest>) {
+        let number = EventNumber(self.fleet.event.0 + 1);
+        let actor = Actor {
+            principal: call.session.as_ref().map(|session| session.principal.clone()),
+            session: call.session.as_ref().map(|session| session.id.clone()),
+            parent: call.session.as_ref().and_then(|session| session.parent.clone()),
+            operation: call.envelope.operation_id.clone(),
+        };
+        let event = Event {
+            v: EVENT_VERSION,
+            number,
+            epoch: call.epoch,
+            fleet_time: call.now.fleet,
+            wall_time: call.now.wall,
+            kind,
+            actor,
+            project: about.project,
+            task: about.task,
+            attempt: about.attempt,
+            data: about.data,
+            receipt,
+        };
+        let bytes = serde_json::to_string(&event).expect("an event is plain data and always serialises");
+        let hash = chain_hash(&self.fleet.head, &bytes);
+        self.fleet.event = number;
+        self.fleet.head = hash;
+        self.events.push(StoredEvent { event, bytes, hash });
+    }
+
+    /// Appends an event of the current command and returns the number it will have.
+    pub fn record(&mut self, kind: EventKind, about: About) -> EventNumber {
+        self.drafts.push((kind, about));
+        EventNumber(self.fleet.event.0 + self.drafts.len() as u64)
+    }
+
+    /// Whether the current command has appended an event.
+    #[must_use]
+    pub fn has_drafts(&self) -> bool {
+        !self.drafts.is_empty()
+    }
+
+    /// A project.
+    pub fn project(&self, key: &ProjectKey) -> Step<Option<Project>> {
+        row(&self.projects, key, || Need::Project(key.clone()))
+    }
+
+    /// The bindings of a repository.
+    pub fn bindings_of(&self, repository: &str) -> Step<Vec<Binding>> {
+        let repository = repository.to_owned();
+        rows(&self.bindings, &repository, || Need::Bindings(repository.clone()))
+    }
+
+    /// The tallies of a project.
+    pub fn tallies_of(&self, project: &ProjectKey) -> Step<BTreeMap<Queue, u64>> {
+        let tallies = rows(&self.tallies, project, || Need::Tallies(project.clone()))?;
+        Ok(tallies.into_iter().map(|tally| (tally.queue, tally.count)).collect())
+    }
+
+    /// What the mere passing of time changed in a project.
+    pub fn moments_of(&self, project: &ProjectKey) -> Step<Moments> {
+        self.moments.get(project).copied().ok_or_else(|| Need::Moments(project.clone()).into())
+    }
+
+    /// A principal.
+    pub fn principal(&self, name: &PrincipalName) -> Step<Option<Principal>> {
+        row(&self.principals, name, || Need::Principal(name.clone()))
+    }
+
+    /// A session.
+    pub fn session(&self, id: &SessionId) -> Step<Option<Session>> {
+        row(&self.sessions, id, || Need::Session(id.clone()))
+    }
+
+    /// The open sessions of a principal.
+    pub fn open_sessions_of(&self, name: &PrincipalName) -> Step<Vec<Session>> {
+        rows(&self.sessions, &SessionIndex::OpenOf(name.clone()), || Need::OpenSessionsOf(name.clone()))
+    }
+
+    /// The open sessions of a conversation.
+    pub fn sessions_in(&self, conversation: &ConversationId) -> Step<Vec<Session>> {
+        let index = SessionIndex::Conversation(conversation.clone());
+        rows(&self.sessions, &index, || Need::SessionsIn(conversation.clone()))
+    }
+
+    /// The session with a handle.
+    pub fn session_by_handle(&self, handle: &Handle) -> Step<Option<Session>> {
+        let found =
+            rows(&self.sessions, &SessionIndex::Handle(handle.clone()), || Need::Handle(handle.clone()))?;
+        Ok(found.into_iter().next())
+    }
+
+    /// The event at which a session last claimed in a project; 0 if it never did.
+    pub fn served_at(&self, session: &SessionId, project: &ProjectKey) -> Step<u64> {
+        let key = (session.clone(), project.clone());
+        let served = row(&self.served, &key, || Need::Served(session.clone(), project.clone()))?;
+        Ok(served.map_or(0, |served| served.event))
+    }
+
+    /// The deciding row of a task.
+    pub fn task(&self, id: &TaskId) -> Step<Option<Task>> {
+        row(&self.tasks, id, || Need::Task(id.clone()))
+    }
+
+    /// The deciding row of a task that must exist.
+    pub fn existing_task(&self, id: &TaskId) -> Step<Task> {
+        self.task(id)?.ok_or_else(|| Refusal::not_found("task", id).into())
+    }
+
+    /// The body of a task that exists.
+    pub fn body(&self, id: &TaskId) -> Step<Body> {
+        let body = row(&self.bodies, id, || Need::Body(id.clone()))?;
+        body.ok_or_else(|| Refusal::not_found("task", id).into())
+    }
+
+    /// The task with an alias.
+    pub fn alias(&self, project: &ProjectKey, alias: &str) -> Step<Option<Alias>> {
+        let key = (project.clone(), alias.to_owned());
+        row(&self.aliases, &key, || Need::Alias(project.clone(), alias.to_owned()))
+    }
+
+    /// The aliases of a task.
+    pub fn aliases_of(&self, task: &TaskId) -> Step<Vec<String>> {
+        let found = rows(&self.aliases, task, || Need::AliasesOf(task.clone()))?;
+        Ok(found.into_iter().map(|alias| alias.alias).collect())
+    }
+
+    /// All edges that start at a task.
+    pub fn dependencies_of(&self, task: &TaskId) -> Step<Vec<Dependency>> {
+        rows(&self.dependencies, &Side::Of(task.clone()), || Need::DependenciesOf(task.clone()))
+    }
+
+    /// All edges that end at a task.
+    pub fn dependencies_on(&self, task: &TaskId) -> Step<Vec<Dependency>> {
+        rows(&self.dependencies, &Side::On(task.clone()), || Need::DependenciesOn(task.clone()))
+    }
+
+    /// The typed blockers of a task, resolved ones too.
+    pub fn blockers_of(&self, task: &TaskId) -> Step<Vec<Blocker>> {
+        rows(&self.blockers, task, || Need::Blockers(task.clone()))
+    }
+
+    /// An attempt.
+    pub fn attempt(&self, id: &AttemptId) -> Step<Option<Attempt>> {
+        row(&self.attempts, id, || Need::Attempt(id.clone()))
+    }
+
+    /// The current attempt of a task, live or expired.
+    pub fn current_attempt(&self, task: &Task) -> Step<Option<Attempt>> {
+        match task.current_attempt() {
+            Some(id) => self.attempt(&id),
+            None => Ok(None),
+        }
+    }
+
+    /// Every attempt of a task.
+    pub fn attempts_of(&self, task: &TaskId) -> Step<Vec<Attempt>> {
+        rows(&self.attempts, &AttemptIndex::Task(task.clone()), || Need::AttemptsOf(task.clone()))
+    }
+
+    /// The current attempts of a session.
+    pub fn current_attempts_of(&self, session: &SessionId) -> Step<Vec<Attempt>> {
+        let index = AttemptIndex::CurrentOf(session.clone());
+        rows(&self.attempts, &index, || Need::CurrentAttemptsOf(session.clone()))
+    }
+
+    /// The current attempts in a project.
+    pub fn current_attempts_in(&self, project: &ProjectKey) -> Step<Vec<Attempt>> {
+        let index = AttemptIndex::CurrentIn(project.clone());
+        rows(&self.attempts, &index, || Need::CurrentAttemptsIn(project.clone()))
+    }
+
+    /// The entries of a task's record, oldest first.
+    pub fn entries_of(&self, task: &TaskId) -> Step<Vec<Entry>> {
+        rows(&self.entries, task, || Need::Entries(task.clone()))
+    }
+
+    /// The receipt of an operation.
+    pub fn receipt(&self, principal: &PrincipalName, operation: &OperationId) -> Step<Option<Receipt>> {
+        let key = (principal.clone(), operation.clone());
+        row(&self.receipts, &key, || Need::Receipt(principal.clone(), operation.clone()))
+    }
+
+    /// A page of a list.
+    pub fn page(&self, page: &Page) -> Step<&Rows> {
+        self.pages.get(page).ok_or_else(|| Need::Page(page.clone()).into())
+    }
+
+    /// Writes a task and keeps its project's tallies.
+    pub fn put_task(&mut self, task: Task) -> Step<()> {
+        let before = self.task(&task.id)?.map(|old| old.queue());
+        let after = task.queue();
+        let project = task.id.project.clone();
+        if before != Some(after) {
+            let tallies = self.tallies_of(&project)?;
+            let count = |queue: Queue| tallies.get(&queue).copied().unwrap_or(0);
+            let mut set = |queue, count| self.tallies.put(Tally { project: project.clone(), queue, count });
+            if let Some(queue) = before {
+                set(queue, count(queue) - 1);
+            }
+            set(after, count(after) + 1);
+        }
+        self.tasks.put(task);
+        Ok(())
+    }
+}
+
+/// The digest by which the event chain vouches for a receipt.
+#[must_use]
+pub fn receipt_digest(answer: &str) -> Digest {
+    crate::secret::digest("tenure receipt v1", &[answer.as_bytes()])
+}
