@@ -1,1 +1,3 @@
-//! To be written.
+//! What happens: the store, the writer, and the fleet's own time.
+
+pub mod store;
