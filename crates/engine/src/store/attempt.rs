@@ -139,11 +139,7 @@ fn number(generation: u64) -> i64 {
 }
 
 /// Loads every attempt of a task. An attempt's id begins with its task's id, so they stand together.
-pub fn load_all_of(
-    driver: &mut dyn Driver,
-    set: &mut WorkingSet,
-    task: &TaskId,
-) -> Result<(), StoreError> {
+pub fn load_all_of(driver: &mut dyn Driver, set: &mut WorkingSet, task: &TaskId) -> Result<(), StoreError> {
     let sql = format!("{} WHERE id > $1 AND id < $2", ATTEMPT.select());
     let mut values = Values::default();
     values.text(format!("{task}@"));

@@ -2,9 +2,9 @@
 
 use std::mem::take;
 
+use tenure_core::model::handle::Handle;
 use tenure_core::model::ids::{AttemptId, PrincipalName, ProjectKey, SessionId, TaskId};
 use tenure_core::model::ids::{ConversationId, OperationId};
-use tenure_core::model::handle::Handle;
 use tenure_core::model::time::Now;
 use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
 use tenure_core::working_set::{Need, WorkingSet};
@@ -104,7 +104,8 @@ impl Wanted {
         load_by_key(driver, &mut set.served, &session::SERVED_AT, take(&mut self.served))?;
         let open_of = take(&mut self.open_sessions).into_iter().map(SessionIndex::OpenOf).collect();
         load_by_index(driver, &mut set.sessions, &session::OPEN_OF, open_of, session_text)?;
-        let conversations = take(&mut self.conversations).into_iter().map(SessionIndex::Conversation).collect();
+        let conversations =
+            take(&mut self.conversations).into_iter().map(SessionIndex::Conversation).collect();
         load_by_index(driver, &mut set.sessions, &session::IN_CONVERSATION, conversations, session_text)?;
         let handles = take(&mut self.handles).into_iter().map(SessionIndex::Handle).collect();
         load_by_index(driver, &mut set.sessions, &session::BY_HANDLE, handles, session_text)
@@ -143,8 +144,6 @@ impl Wanted {
         load_by_key(driver, &mut set.receipts, &receipt::BY_ID, take(&mut self.receipts))
     }
 }
-
-
 
 fn session_text(index: &SessionIndex) -> String {
     match index {

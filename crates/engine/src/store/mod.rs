@@ -53,3 +53,24 @@ pub fn flush(driver: &mut dyn Driver, set: &WorkingSet) -> Result<(), StoreError
     rows::flush(driver, &set.receipts)?;
     fleet::save(driver, &set.fleet)
 }
+
+/// Whether a working set holds anything that [`flush`] would write besides the fleet row.
+#[must_use]
+pub fn is_changed(set: &WorkingSet) -> bool {
+    !set.events.is_empty()
+        || set.has_drafts()
+        || set.principals.dirty().next().is_some()
+        || set.sessions.dirty().next().is_some()
+        || set.projects.dirty().next().is_some()
+        || set.bindings.dirty().next().is_some()
+        || set.tallies.dirty().next().is_some()
+        || set.served.dirty().next().is_some()
+        || set.tasks.dirty().next().is_some()
+        || set.bodies.dirty().next().is_some()
+        || set.aliases.dirty().next().is_some()
+        || set.dependencies.dirty().next().is_some()
+        || set.blockers.dirty().next().is_some()
+        || set.attempts.dirty().next().is_some()
+        || set.entries.dirty().next().is_some()
+        || set.receipts.dirty().next().is_some()
+}

@@ -75,7 +75,8 @@ impl Sqlite {
             Role::Reader => self.set("query_only", 1)?,
         }
         // A database in memory has no file to map and answers nothing here.
-        let mapped = self.connection.pragma_update_and_check(None, "mmap_size", 0, |row| row.get::<_, i64>(0));
+        let mapped =
+            self.connection.pragma_update_and_check(None, "mmap_size", 0, |row| row.get::<_, i64>(0));
         if !matches!(mapped, Ok(0) | Err(rusqlite::Error::QueryReturnedNoRows)) {
             return Err(StoreError::new(Class::Other, format!("mmap_size is {mapped:?}")));
         }
@@ -85,8 +86,7 @@ impl Sqlite {
 
     fn set(&self, pragma: &str, value: i64) -> Result<(), StoreError> {
         self.connection.pragma_update(None, pragma, value).map_err(error)?;
-        let found: i64 =
-            self.connection.pragma_query_value(None, pragma, |row| row.get(0)).map_err(error)?;
+        let found: i64 = self.connection.pragma_query_value(None, pragma, |row| row.get(0)).map_err(error)?;
         if found == value {
             Ok(())
         } else {
@@ -105,7 +105,10 @@ impl Sqlite {
     }
 
     fn run(&self, sql: &str) -> Result<(), StoreError> {
-        self.connection.prepare_cached(sql).and_then(|mut statement| statement.raw_execute()).map_err(error)?;
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.raw_execute())
+            .map_err(error)?;
         Ok(())
     }
 

@@ -45,12 +45,9 @@ pub static BY_ID: Lookup = Lookup::new(&TASK, &["id"], "");
 #[must_use]
 pub fn stage(queue: Queue) -> i64 {
     match queue {
-        Queue::Planned
-        | Queue::Held
-        | Queue::Blocked
-        | Queue::Deferred
-        | Queue::Objective
-        | Queue::Ready => 0,
+        Queue::Planned | Queue::Held | Queue::Blocked | Queue::Deferred | Queue::Objective | Queue::Ready => {
+            0
+        }
         Queue::Done | Queue::Cancelled => 1,
         Queue::Archived => 2,
     }
