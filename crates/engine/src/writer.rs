@@ -30,12 +30,15 @@ const TICK: Duration = Duration::from_secs(1);
 /// What is called with the outcome, once.
 pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
+/// What is called with the result of a probe, once.
+type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
 /// Opens a connection for writing; called again after one was lost.
 pub type Connect = Box<dyn Fn() -> Result<Box<dyn Driver>, StoreError> + Send>;
 
 /// A command on its way, which is answered whatever happens to it.
 struct Job {
-    command: Option<Command>,
+    command: Option<Box<Command>>,
     reply: Option<Reply>,
 }
 
@@ -62,7 +65,7 @@ fn stopped() -> StoreError {
 enum Message {
     Run(Job),
     /// An empty batch: proves that the store can be written to.
-    Probe(Box<dyn FnOnce(Result<(), StoreError>) + Send>),
+    Probe(Tell),
     Stop,
 }
 
@@ -91,7 +94,7 @@ impl Writer {
 
     /// Queues a command. `reply` is called once: after the commit, or at once when too much is waiting.
     pub fn submit(&self, command: Command, reply: Reply) {
-        let job = Job { command: Some(command), reply: Some(reply) };
+        let job = Job { command: Some(Box::new(command)), reply: Some(reply) };
         match self.queue.try_send(Message::Run(job)) {
             Ok(()) => {}
             Err(TrySendError::Full(Message::Run(job))) => {
@@ -182,7 +185,7 @@ impl Shell {
         if jobs.is_empty() && probes.is_empty() && !ticks {
             return;
         }
-        let commands = jobs.iter_mut().filter_map(|job| job.command.take()).collect();
+        let commands = jobs.iter_mut().filter_map(|job| job.command.take()).map(|command| *command).collect();
         match self.commit(commands) {
             Ok(answers) => {
                 for (job, answer) in jobs.into_iter().zip(answers) {
@@ -242,7 +245,7 @@ impl Shell {
         };
         let now = self.clock.now(&self.fleet, &*self.clocks);
         match queue::any_overdue(&mut **driver, now) {
-            Ok(true) => batch.jobs.push(Job { command: Some(self.record_overdue()), reply: None }),
+            Ok(true) => batch.jobs.push(Job { command: Some(Box::new(self.record_overdue())), reply: None }),
             Ok(false) => batch.ticks = queue::any_live(&mut **driver, self.fleet.time).unwrap_or(true),
             // The commit will meet the same error and deal with it.
             Err(_) => batch.ticks = true,
@@ -263,7 +266,7 @@ impl Shell {
 #[derive(Default)]
 struct Batch {
     jobs: Vec<Job>,
-    probes: Vec<Box<dyn FnOnce(Result<(), StoreError>) + Send>>,
+    probes: Vec<Tell>,
     ticks: bool,
     stop: bool,
 }
