@@ -147,6 +147,12 @@ fn nothing_is_dropped_silently() {
     assert_eq!(relay.records.iter().filter(blocked).count(), 2);
     assert_eq!(relay.report.cycles.len(), 1);
 
+    for name in ["beads-2026-01.jsonl", "gastown-dangling.jsonl", "relay-cycle.jsonl", "boring-ui-dups.jsonl"]
+    {
+        let remarks = proposal(name).report.remarks;
+        assert!(!remarks.iter().any(|remark| remark.contains("wait for each other")), "{name}: {remarks:?}");
+    }
+
     let boring = proposal("boring-ui-dups.jsonl").report;
     assert_eq!(boring.duplicates.len(), 21);
     assert_eq!(boring.unknown_statuses.len(), 1);
@@ -282,6 +288,39 @@ fn an_edge_is_kept_once_and_one_to_itself_is_a_cycle() {
     assert_eq!(kinds, [DependencyKind::Blocks, DependencyKind::Blocks, DependencyKind::Related]);
     assert_eq!(proposal.report.cycles, [["a"]]);
     assert_eq!(proposal.report.other_edges["tracks"], ["a -> b"]);
+}
+
+fn child_and(id: &str, parent: &str, waits: &[&str]) -> String {
+    let mut edges: Vec<String> = waits.iter().map(|target| on(target, "blocks")).collect();
+    if !parent.is_empty() {
+        edges.push(on(parent, "parent-child"));
+    }
+    issue(id, &format!(r#","dependencies":[{}]"#, edges.join(",")))
+}
+
+#[test]
+fn a_circle_through_a_parent_is_told_and_the_normal_idiom_is_not() {
+    let remarks = |lines: &[String]| beads::read(&lines.join("\n")).expect("fine").report.remarks;
+    let idiom = [child_and("p", "", &["c"]), child_and("c", "p", &[])];
+    assert_eq!(remarks(&idiom), Vec::<String>::new());
+    let waits_for_ancestor = [issue("p", ""), child_and("c", "p", &["p"])];
+    assert!(remarks(&waits_for_ancestor)[0].ends_with("(c, p)"));
+    let through_another = [child_and("p", "", &["x"]), child_and("c", "p", &[]), child_and("x", "", &["c"])];
+    assert!(remarks(&through_another)[0].ends_with("(c, p, x)"));
+    let each_others_parent = [child_and("a", "b", &[]), child_and("b", "a", &[]), issue("c", "")];
+    assert!(remarks(&each_others_parent)[0].ends_with("(a, b)"));
+}
+
+#[test]
+fn a_file_that_nests_too_deep_is_refused_and_a_long_chain_of_waiting_is_not() {
+    let chain = |kind: &str| {
+        let line = |n: u32| {
+            issue(&n.to_string(), &format!(r#","dependencies":[{}]"#, on(&(n + 1).to_string(), kind)))
+        };
+        beads::read(&(0..5000).map(line).collect::<Vec<_>>().join("\n"))
+    };
+    assert!(chain("parent-child").expect_err("too deep").detail.contains("too deep"));
+    assert_eq!(chain("blocks").expect("fine").edges.len(), 4999);
 }
 
 #[test]

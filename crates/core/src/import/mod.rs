@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod beads;
 mod cycles;
+mod graph;
 pub mod proposal;
 
 /// What was found in a file and what became of it, or would.

@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::record::{Edge, Record};
-use crate::import::Report;
-use crate::import::cycles::cycles;
+use crate::import::graph::Graph;
 use crate::import::proposal::{
     Findings, ProposedBlocker, ProposedEdge, ProposedRecord, ProposedState, listed,
 };
 use crate::model::dependency::DependencyKind;
 use crate::model::limits::excerpt;
+use crate::model::refusal::Refusal;
 use crate::model::task::BlockerKind;
 
 /// What an edge can lead to.
@@ -106,11 +106,13 @@ impl Edges {
         self,
         records: &mut [ProposedRecord],
         blocked: &BTreeSet<String>,
-        report: &mut Report,
-    ) -> Vec<ProposedEdge> {
+        findings: &mut Findings,
+    ) -> Result<Vec<ProposedEdge>, Refusal> {
         block_unexplained(records, &self.edges, blocked);
-        report.cycles = cyclic(records, &self.edges);
-        self.edges
+        let graph = Graph::of(&*records, &self.edges);
+        findings.report.cycles = block_cycles(records, graph.circles());
+        remark_on_deadlocks(records, graph.deadlocks(&graph.ancestors()?), findings);
+        Ok(self.edges)
     }
 }
 
@@ -140,19 +142,10 @@ fn block_unexplained(records: &mut [ProposedRecord], edges: &[ProposedEdge], blo
 
 /// The cycles of blocking edges over all records, finished ones included; every unfinished member is blocked, so
 /// that none becomes ready because another member was closed.
-fn cyclic(records: &mut [ProposedRecord], edges: &[ProposedEdge]) -> Vec<Vec<String>> {
-    let places: BTreeMap<&str, usize> =
-        records.iter().enumerate().map(|(place, record)| (record.source.as_str(), place)).collect();
-    let mut targets = vec![Vec::new(); records.len()];
-    for edge in edges.iter().filter(|edge| edge.kind == DependencyKind::Blocks) {
-        if let (Some(&from), Some(&to)) = (places.get(edge.from.as_str()), places.get(edge.to.as_str())) {
-            targets[from].push(to);
-        }
-    }
+fn block_cycles(records: &mut [ProposedRecord], circles: Vec<Vec<usize>>) -> Vec<Vec<String>> {
     let mut named = Vec::new();
-    for group in cycles(&targets) {
-        let mut members: Vec<String> = group.iter().map(|&place| records[place].source.clone()).collect();
-        members.sort();
+    for group in circles {
+        let members = names(records, &group);
         for &place in &group {
             if records[place].state != ProposedState::Done {
                 records[place].blockers.push(ProposedBlocker {
@@ -166,4 +159,23 @@ fn cyclic(records: &mut [ProposedRecord], edges: &[ProposedEdge]) -> Vec<Vec<Str
     }
     named.sort();
     named
+}
+
+/// Records that wait for each other through their parents stand still without a blocker; a person is told, unless
+/// the cycle that they belong to is in the report already.
+fn remark_on_deadlocks(records: &[ProposedRecord], groups: Vec<Vec<usize>>, findings: &mut Findings) {
+    let told: BTreeSet<&String> = findings.report.cycles.iter().flatten().collect();
+    let groups = groups.into_iter().map(|group| names(records, &group));
+    let untold: Vec<Vec<String>> =
+        groups.filter(|group| !group.iter().any(|name| told.contains(name))).collect();
+    for group in untold {
+        let through = "records that wait for each other through their parents, so that none can go on";
+        findings.remarks.add(through, format!("({})", listed(&group)));
+    }
+}
+
+fn names(records: &[ProposedRecord], places: &[usize]) -> Vec<String> {
+    let mut names: Vec<String> = places.iter().map(|&place| records[place].source.clone()).collect();
+    names.sort();
+    names
 }

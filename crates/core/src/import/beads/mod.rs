@@ -42,7 +42,7 @@ pub fn read(text: &str) -> Result<Proposal, Refusal> {
         }
         proposed.push(task::proposed(line, record, &mut findings));
     }
-    let edges = edges.finish(&mut proposed, &blocked, &mut findings.report);
+    let edges = edges.finish(&mut proposed, &blocked, &mut findings)?;
     let report = Report { remarks: findings.remarks.sentences(), ..findings.report };
     let digest = Digest(Sha256::digest(text.as_bytes()).into());
     Ok(Proposal { tracker: "beads", digest, records: proposed, edges, report })
