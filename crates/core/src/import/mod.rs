@@ -9,10 +9,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod apply;
 pub mod beads;
 mod cycles;
 mod graph;
+mod plan;
 pub mod proposal;
+mod write;
 
 /// What was found in a file and what became of it, or would.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

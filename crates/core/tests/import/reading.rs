@@ -1,91 +1,14 @@
-//! Real exports against the right answers that a separate script computed (`testdata/beads/README.md`), and hostile
-//! ones against the promise that a reader never panics.
+//! What is read from real exports and from lines that were made to say one thing each.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::PathBuf;
 
-use proptest::prelude::*;
-use proptest::sample::Index;
 use tenure_core::import::beads;
 use tenure_core::import::proposal::{Proposal, ProposedRecord, ProposedState};
 use tenure_core::model::attempt::EntryKind;
 use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::task::{BlockerKind, Kind};
-use tenure_core::model::time::WallTime;
 
-/// 2026-11-29T12:00:00Z, the moment of the right answers.
-const EVALUATED_AT: WallTime = WallTime(1_795_953_600_000);
-
-fn file(name: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/beads").join(name);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn proposal(name: &str) -> Proposal {
-    beads::read(&file(name)).expect(name)
-}
-
-fn record<'a>(proposal: &'a Proposal, id: &str) -> &'a ProposedRecord {
-    proposal.records.iter().find(|record| record.source == id).expect(id)
-}
-
-/// Everything that a node reaches.
-fn reach<'a>(edges: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &str) -> BTreeSet<&'a str> {
-    let mut seen = BTreeSet::new();
-    let mut open: Vec<&str> = edges.get(from).into_iter().flatten().copied().collect();
-    while let Some(node) = open.pop() {
-        if seen.insert(node) {
-            open.extend(edges.get(node).into_iter().flatten());
-        }
-    }
-    seen
-}
-
-/// The naive oracle: the definition of ready in words, as sets, sharing nothing with the rules.
-fn ready(proposal: &Proposal) -> Vec<String> {
-    let mut blocks: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let mut parents: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for edge in &proposal.edges {
-        let edges = match edge.kind {
-            DependencyKind::Blocks => &mut blocks,
-            DependencyKind::Parent => &mut parents,
-            _ => continue,
-        };
-        edges.entry(&edge.from).or_default().insert(&edge.to);
-    }
-    let records: BTreeMap<&str, &ProposedRecord> =
-        proposal.records.iter().map(|record| (record.source.as_str(), record)).collect();
-    let done = |id: &str| records[id].state == ProposedState::Done;
-    let waits_for = |id: &str| -> BTreeSet<&str> {
-        blocks.get(id).into_iter().flatten().copied().filter(|on| !done(on)).collect()
-    };
-    let blocked_outside = |ancestor: &str| {
-        let outside = |on: &&str| *on == ancestor || !reach(&parents, on).contains(ancestor);
-        !records[ancestor].blockers.is_empty() || waits_for(ancestor).iter().any(outside)
-    };
-    let is_ready = |record: &&ProposedRecord| {
-        record.state == ProposedState::Open
-            && record.kind != Kind::Objective
-            && record.blockers.is_empty()
-            && record.deferral.and_then(|deferral| deferral.until_at(EVALUATED_AT)).is_none()
-            && waits_for(&record.source).is_empty()
-            && reach(&parents, &record.source).into_iter().all(|up| done(up) || !blocked_outside(up))
-    };
-    let mut ready: Vec<String> =
-        proposal.records.iter().filter(is_ready).map(|record| record.source.clone()).collect();
-    ready.sort();
-    ready
-}
-
-fn right_answers(name: &str) -> Vec<String> {
-    if name == "tiny.jsonl" {
-        return serde_json::from_str(&file("tiny-ready.json")).expect("a list");
-    }
-    let mut all: BTreeMap<String, Vec<String>> =
-        serde_json::from_str(&file("ready-ids.json")).expect("lists");
-    all.remove(name).expect(name)
-}
+use crate::oracle::{FILES, child_and, file, issue, on, proposal, ready, record, right_answers};
 
 #[test]
 fn every_file_gives_the_right_numbers() {
@@ -115,13 +38,7 @@ fn every_file_gives_the_right_numbers() {
 
 #[test]
 fn every_file_has_the_right_ready_tasks() {
-    for (name, count) in [
-        ("beads-2026-01.jsonl", 65),
-        ("gastown-dangling.jsonl", 162),
-        ("relay-cycle.jsonl", 168),
-        ("boring-ui-dups.jsonl", 9),
-        ("tiny.jsonl", 11),
-    ] {
+    for (name, count) in FILES {
         let ready = ready(&proposal(name));
         assert_eq!(ready, right_answers(name), "{name}");
         assert_eq!(ready.len(), count, "{name}");
@@ -209,14 +126,6 @@ fn no_text_is_lost_and_none_is_changed() {
     }
 }
 
-fn issue(id: &str, more: &str) -> String {
-    format!(r#"{{"id":"{id}","title":"t"{more}}}"#)
-}
-
-fn on(target: &str, kind: &str) -> String {
-    format!(r#"{{"depends_on_id":"{target}","type":"{kind}"}}"#)
-}
-
 #[test]
 fn a_malformed_line_is_named_and_refuses_the_whole_text() {
     let text = format!("{}\r\n\n  \n{}\n{}\n", issue("a", ""), issue("b", ""), r#"{"id":"c","title":"t""#);
@@ -290,14 +199,6 @@ fn an_edge_is_kept_once_and_one_to_itself_is_a_cycle() {
     assert_eq!(proposal.report.other_edges["tracks"], ["a -> b"]);
 }
 
-fn child_and(id: &str, parent: &str, waits: &[&str]) -> String {
-    let mut edges: Vec<String> = waits.iter().map(|target| on(target, "blocks")).collect();
-    if !parent.is_empty() {
-        edges.push(on(parent, "parent-child"));
-    }
-    issue(id, &format!(r#","dependencies":[{}]"#, edges.join(",")))
-}
-
 #[test]
 fn a_circle_through_a_parent_is_told_and_the_normal_idiom_is_not() {
     let remarks = |lines: &[String]| beads::read(&lines.join("\n")).expect("fine").report.remarks;
@@ -335,121 +236,4 @@ fn a_title_that_beads_accepts_is_stored_whole_and_a_longer_one_is_kept_beside_it
     let imported = record(&proposal, "b").details.imported.as_ref().expect("left over fields");
     assert_eq!(imported["title"], long.as_str());
     assert_eq!(proposal.report.remarks.len(), 1);
-}
-
-/// Real lines, cut, doubled and with bytes exchanged.
-fn mutated(lines: &[String], cuts: &[(Index, Index, Vec<u8>)]) -> String {
-    let mut lines = lines.to_vec();
-    for (line, place, bytes) in cuts {
-        let line = line.get_mut(&mut lines);
-        let mut changed = line.clone().into_bytes();
-        let at = place.index(changed.len() + 1);
-        changed.splice(at..(at + bytes.len() / 2).min(changed.len()), bytes.iter().copied());
-        *line = String::from_utf8_lossy(&changed).into_owned();
-    }
-    lines.join("\n")
-}
-
-fn fragment() -> impl Strategy<Value = String> {
-    let words = [
-        "{",
-        "}",
-        "[",
-        "]",
-        "\"",
-        ":",
-        ",",
-        "\n",
-        "\r",
-        "\0",
-        "\\u0000",
-        "\\ud800",
-        "null",
-        "1e999",
-        "-1",
-        "\"id\":\"a\"",
-        "\"id\":\"b\"",
-        "\"title\":\"t\"",
-        "\"status\":\"blocked\"",
-        "\"dependencies\":[",
-        "\"depends_on_id\":\"a\"",
-        "\"type\":\"parent-child\"",
-        "\"defer_until\":\"9999-12-31T23:59:60Z\"",
-        "{\"id\":\"a\",\"title\":\"t\"}\n",
-        "{\"id\":\"b\",\"title\":\"t\",\"dependencies\":[{\"depends_on_id\":\"a\"}]}\n",
-        "\u{feff}",
-        "\u{202e}",
-    ];
-    prop_oneof![4 => proptest::sample::select(words.to_vec()).prop_map(str::to_owned), 1 => ".{0,12}"]
-}
-
-/// A hostile text is refused or read, the same each time; what was read holds together.
-fn holds_together(text: &str) -> Result<(), TestCaseError> {
-    let read = beads::read(text);
-    prop_assert_eq!(&read, &beads::read(text));
-    let proposal = match read {
-        Ok(proposal) => proposal,
-        Err(refusal) => {
-            prop_assert!(refusal.detail.starts_with("line "), "{}", refusal.detail);
-            return Ok(());
-        }
-    };
-    let ids: BTreeSet<&str> = proposal.records.iter().map(|record| record.source.as_str()).collect();
-    prop_assert_eq!(ids.len(), proposal.records.len());
-    for edge in &proposal.edges {
-        prop_assert!(ids.contains(edge.from.as_str()) && ids.contains(edge.to.as_str()));
-    }
-    let report = &proposal.report;
-    prop_assert_eq!(report.unique_ids, ids.len() as u64 + report.tombstones);
-    for record in proposal.records.iter().filter(|record| record.state != ProposedState::Done) {
-        let in_cycle = report.cycles.iter().flatten().any(|id| *id == record.source);
-        let blocked = record.blockers.iter().any(|blocker| blocker.kind == BlockerKind::DependencyCycle);
-        prop_assert_eq!(in_cycle, blocked);
-    }
-    Ok(())
-}
-
-fn real_lines() -> Vec<String> {
-    let text = file("tiny.jsonl") + &file("boring-ui-dups.jsonl");
-    text.lines().take(60).map(str::to_owned).collect()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        holds_together(&String::from_utf8_lossy(&bytes))?;
-    }
-
-    #[test]
-    fn random_fragments_never_panic(parts in proptest::collection::vec(fragment(), 0..40)) {
-        holds_together(&parts.concat())?;
-    }
-
-    #[test]
-    fn mutated_real_lines_never_panic(
-        cuts in proptest::collection::vec(
-            (any::<Index>(), any::<Index>(), proptest::collection::vec(any::<u8>(), 0..6)), 0..3)
-    ) {
-        holds_together(&mutated(&real_lines(), &cuts))?;
-    }
-
-    /// Few ids and many edges of every kind: chains, cycles, diamonds, edges to nowhere.
-    #[test]
-    fn random_graphs_never_panic(
-        edges in proptest::collection::vec((0_u8..6, 0_u8..8, 0_usize..5), 0..30),
-        statuses in proptest::collection::vec(0_usize..6, 6),
-    ) {
-        let kinds = ["blocks", "conditional-blocks", "parent-child", "waits-for", "related"];
-        let states = ["open", "closed", "blocked", "pinned", "tombstone", "deferred"];
-        let line = |id: u8| {
-            let own: Vec<String> = edges.iter().filter(|edge| edge.0 == id)
-                .map(|(_, target, kind)| on(&target.to_string(), kinds[*kind])).collect();
-            let status = states[statuses[usize::from(id)]];
-            issue(&id.to_string(), &format!(r#","status":"{status}","dependencies":[{}]"#, own.join(",")))
-        };
-        let text: Vec<String> = (0..6).map(line).collect();
-        holds_together(&text.join("\n"))?;
-    }
 }
