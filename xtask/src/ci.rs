@@ -112,7 +112,6 @@ pub fn run(extent: Extent) -> Result<(), String> {
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the elapsed time is printed and decides nothing")]
 fn timed(work: impl FnOnce() -> Result<(), String>) -> Result<f64, String> {
     let begun = Instant::now();
     work()?;

@@ -8,6 +8,7 @@ mod operations;
 mod refusals;
 mod schema;
 mod summary;
+mod types;
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,9 @@ fn pages() -> Pages {
     let entries = entries();
     let mut pages = Pages::new();
     pages.extend(refusals::pages(&entries));
-    pages.insert("docs/src/reference/operations.md".to_owned(), operations::page(&entries));
+    let (operations, types) = operations::pages(&entries);
+    pages.insert("docs/src/reference/operations.md".to_owned(), operations);
+    pages.insert("docs/src/reference/types.md".to_owned(), types);
     pages.insert("docs/src/reference/exit-codes.md".to_owned(), exit_codes::page());
     pages.insert("docs/src/SUMMARY.md".to_owned(), summary::page());
     pages
@@ -142,6 +145,19 @@ mod tests {
                     assert!(anchors.any(|known| known == anchor), "{path} links to {link}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn no_two_headings_of_a_page_share_an_anchor() {
+        for (path, text) in pages() {
+            let headings = text.lines().filter(|line| line.starts_with('#'));
+            let mut anchors: Vec<String> =
+                headings.map(|heading| operations::anchor(heading.trim_start_matches('#').trim())).collect();
+            let count = anchors.len();
+            anchors.sort_unstable();
+            anchors.dedup();
+            assert_eq!(anchors.len(), count, "{path}");
         }
     }
 

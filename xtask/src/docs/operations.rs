@@ -1,13 +1,15 @@
-//! The page of all operations, written from their structs.
+//! The pages of all operations and of the types they use, written from their structs.
 
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::Entry;
-use tenure_core::operation::{Access, Effect, Fencing, Method, Spec};
+use tenure_core::operation::{
+    Access, Effect, FENCE_REFUSALS, Fencing, Method, SESSION_REFUSALS, SHARED_REFUSALS, Spec, WRITE_REFUSALS,
+};
 
 use super::schema::{Definitions, Field};
-use super::{GENERATED, table};
+use super::{GENERATED, table, types};
 
 const LEAD: &str = "\
 Everything that a caller can ask, on every surface: HTTP under `/api/v1`, the command line and the client library are
@@ -18,8 +20,21 @@ Every write carries an operation id (`Idempotency-Key`). The same id with the sa
 answer; an operation marked *light* is written without event and receipt and answers a repeat the same by other means.
 ";
 
-/// docs/src/reference/operations.md
-pub fn page(entries: &[Entry]) -> String {
+const SHARED: &str = "\
+These come from what surrounds an operation and not from its own rules. Each section below names the groups that apply.
+";
+
+/// Refusals that whole groups of operations share: what the group is called, and its codes.
+const GROUPS: &[(&str, &[Code])] = &[
+    ("any operation", SHARED_REFUSALS),
+    ("a session", SESSION_REFUSALS),
+    ("an operator", &[Code::OperatorRequired]),
+    ("a write", WRITE_REFUSALS),
+    ("a fence", FENCE_REFUSALS),
+];
+
+/// docs/src/reference/operations.md and types.md beside it.
+pub fn pages(entries: &[Entry]) -> (String, String) {
     let mut generator = SchemaGenerator::default();
     let described: Vec<(&Entry, Value, Value)> = entries
         .iter()
@@ -29,23 +44,23 @@ pub fn page(entries: &[Entry]) -> String {
         })
         .collect();
     let definitions = Definitions::new(Map::from_iter(generator.take_definitions(true)));
-    let roots: Vec<&str> = described.iter().filter_map(|(_, input, _)| Definitions::name(input)).collect();
+    let inputs: Vec<&str> = described.iter().filter_map(|(_, input, _)| Definitions::name(input)).collect();
 
-    let mut text = format!("{GENERATED}# Operations\n\n{LEAD}\n");
     let rows: Vec<Vec<String>> = entries
         .iter()
         .map(|entry| vec![link(entry.spec.name, ""), format!("`{}`", route(&entry.spec))])
         .collect();
-    text.push_str(&table(&["operation", "route"], &rows));
+    let groups: Vec<Vec<String>> =
+        GROUPS.iter().map(|(name, codes)| vec![(*name).to_owned(), refusal_links(codes)]).collect();
+    let mut text = format!(
+        "{GENERATED}# Operations\n\n{LEAD}\n{}\n## Shared refusals\n\n{SHARED}\n{}",
+        table(&["operation", "route"], &rows),
+        table(&["of", "refusals"], &groups)
+    );
     for (entry, input, answer) in &described {
         text.push_str(&section(&entry.spec, input, answer, &definitions));
     }
-    text.push_str("\n## Types\n\nWhat the fields above are made of.\n");
-    for name in definitions.names().filter(|name| !roots.contains(name)) {
-        text.push_str(&format!("\n### {name}\n\n{}\n", definitions.describe(name)));
-        text.push_str(&type_body(name, &definitions));
-    }
-    text
+    (text, types::page(&definitions, &inputs))
 }
 
 fn section(spec: &Spec, input: &Value, answer: &Value, definitions: &Definitions) -> String {
@@ -56,46 +71,27 @@ fn section(spec: &Spec, input: &Value, answer: &Value, definitions: &Definitions
         vec!["who may call".to_owned(), access(spec.access).to_owned()],
         vec!["fence".to_owned(), fencing(spec.fencing).to_owned()],
         vec!["answer".to_owned(), definitions.link(answer)],
+        vec!["refusals".to_owned(), refusals(spec)],
     ];
     let fields: Vec<Field> = Definitions::name(input).map_or_else(Vec::new, |name| definitions.fields(name));
-    let fields = if fields.is_empty() {
-        "It has no fields.\n".to_owned()
-    } else {
-        table(&["field", "type", "needed", "meaning"], &fields.iter().map(input_row).collect::<Vec<_>>())
-    };
-    let refusals: Vec<String> = spec.all_refusals().into_iter().map(refusal_link).collect();
-    format!(
-        "\n## {}\n\n{help}\n\n{}\n{fields}\nRefusals: {}.\n",
-        spec.name,
-        table(&["", ""], &facts),
-        refusals.join(", ")
-    )
+    let fields =
+        if fields.is_empty() { "It has no fields.\n".to_owned() } else { types::fields("needed", &fields) };
+    format!("\n## {}\n\n{help}\n\n{}\n{fields}", spec.name, table(&["", ""], &facts))
 }
 
-fn input_row(field: &Field) -> Vec<String> {
-    let needed = if field.required { "yes" } else { "no" };
-    vec![format!("`{}`", field.name), field.kind.clone(), needed.to_owned(), field.meaning.clone()]
+/// The refusals of an operation: its own by name, the shared ones by their groups.
+fn refusals(spec: &Spec) -> String {
+    let all = spec.all_refusals();
+    let whole = GROUPS.iter().filter(|(_, codes)| codes.iter().all(|code| all.contains(code)));
+    let (names, shared): (Vec<&str>, Vec<&[Code]>) = whole.copied().unzip();
+    let shared = shared.concat();
+    let own: Vec<Code> = all.into_iter().filter(|code| !shared.contains(code)).collect();
+    let groups = format!("[those of {}](#shared-refusals)", names.join(", "));
+    if own.is_empty() { groups } else { format!("{}; and {groups}", refusal_links(&own)) }
 }
 
-fn type_body(name: &str, definitions: &Definitions) -> String {
-    let words = definitions.words(name);
-    if !words.is_empty() {
-        let rows: Vec<Vec<String>> =
-            words.into_iter().map(|(word, meaning)| vec![format!("`{word}`"), meaning]).collect();
-        return format!("\n{}", table(&["word", "meaning"], &rows));
-    }
-    let fields = definitions.fields(name);
-    if fields.is_empty() {
-        return String::new();
-    }
-    let row = |field: &Field| {
-        let always = if field.required { "yes" } else { "no" };
-        vec![format!("`{}`", field.name), field.kind.clone(), always.to_owned(), field.meaning.clone()]
-    };
-    format!(
-        "\n{}",
-        table(&["field", "type", "always there", "meaning"], &fields.iter().map(row).collect::<Vec<_>>())
-    )
+fn refusal_links(codes: &[Code]) -> String {
+    codes.iter().map(|code| format!("[`{code}`](../refusals/{code}.md)")).collect::<Vec<_>>().join(", ")
 }
 
 /// A link to an operation's section.
@@ -107,10 +103,6 @@ pub fn link(name: &str, page: &str) -> String {
 pub fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' '));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
-}
-
-fn refusal_link(code: Code) -> String {
-    format!("[`{code}`](../refusals/{code}.md)")
 }
 
 fn route(spec: &Spec) -> String {
@@ -153,12 +145,16 @@ mod tests {
 
     #[test]
     fn an_operation_is_shown_with_route_fields_and_refusals() {
-        let text = page(&super::super::entries());
+        let (text, _) = pages(&super::super::entries());
         let section = text.split("\n## claim\n").nth(1).expect("claim has a section");
         let section = section.split("\n## ").next().expect("it ends");
         assert!(section.contains("`POST /api/v1/claims`"), "{section}");
         assert!(section.contains("| `another` | true or false | no | Take a further task"), "{section}");
         assert!(section.contains("[`lease_held`](../refusals/lease_held.md)"), "{section}");
+        assert!(
+            section.contains("[those of any operation, a session, a write](#shared-refusals)"),
+            "{section}"
+        );
     }
 
     #[test]

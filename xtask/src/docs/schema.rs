@@ -71,10 +71,10 @@ impl Definitions {
         described.chain(plain.map(|word| (word.to_owned(), String::new()))).collect()
     }
 
-    /// A schema's type in words; a named type is a link to its section.
+    /// A schema's type in words; a named type is a link to its section of the page of types.
     pub fn link(&self, schema: &Value) -> String {
         if let Some(name) = Self::name(schema) {
-            return format!("[{name}](#{})", name.to_lowercase());
+            return format!("[{name}](types.md#{})", name.to_lowercase());
         }
         if let Some(choices) = schema["anyOf"].as_array() {
             let kinds: Vec<String> = choices
@@ -143,7 +143,11 @@ mod tests {
             fields.iter().map(|field| (field.name.as_str(), field.kind.as_str(), field.required)).collect();
         assert_eq!(
             shown,
-            [("text", "text", true), ("list", "list of [B](#b)", false), ("one", "[B](#b)", false)]
+            [
+                ("text", "text", true),
+                ("list", "list of [B](types.md#b)", false),
+                ("one", "[B](types.md#b)", false)
+            ]
         );
     }
 

@@ -103,6 +103,7 @@ const RULES: &[Rule] = &[
     layers::dependencies_point_one_way,
     purity::core_is_pure,
     purity::core_and_engine_are_synchronous,
+    purity::engine_reads_time_in_one_place,
     seams::outside_crates_stay_behind_their_seam,
     seams::manifests_keep_the_seams,
     seams::only_execute_begins_a_write,

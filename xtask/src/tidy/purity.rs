@@ -1,4 +1,5 @@
-//! Invariants 1 and 7: core decides from what it is given, and nothing in core or engine is asynchronous.
+//! Invariants 1 and 7: core decides from what it is given, nothing in core or engine is asynchronous, and the
+//! engine asks one clock.
 
 use super::paths::mentions;
 use super::{Finding, Tree};
@@ -64,6 +65,30 @@ pub fn core_and_engine_are_synchronous(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Where the engine reads clocks.
+const CLOCK: &str = "crates/engine/src/clock.rs";
+
+/// The engine reads clocks in one place and never sleeps: fleet time is the only time that a decision may see.
+pub fn engine_reads_time_in_one_place(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.rust(ENGINE).filter(|file| file.path != CLOCK) {
+        for mention in mentions(&file.source, false) {
+            let clock = ["SystemTime", "clock_gettime"].into_iter().find(|word| mention.has(word));
+            let asked = mention.has("Instant") && mention.has("now");
+            if clock.is_some() || asked {
+                let message =
+                    format!("the engine reads clocks in {CLOCK} only: ask the clock that is handed in");
+                findings.push(file.finding(mention.line, "one-clock", message));
+            }
+            if mention.has("thread") && mention.has("sleep") {
+                let message = "the engine never sleeps: wait on the queue, a channel or a condition";
+                findings.push(file.finding(mention.line, "one-clock", message));
+            }
+        }
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +101,18 @@ mod tests {
                     #[cfg(test)]\nmod tests {\n    use std::fs;\n}\n";
         let tree = Tree::of(&[("crates/core/src/a.rs", text), ("crates/engine/src/a.rs", text)]);
         assert_eq!(lines(&core_is_pure(&tree)), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn the_engine_reads_time_in_its_clock_and_never_sleeps() {
+        let text = "let a = Instant::now();\nstd::time::SystemTime::now();\nstd::thread::sleep(b);\n\
+                    fn c(deadline: Instant) {}\n";
+        let tree = Tree::of(&[
+            ("crates/engine/src/writer.rs", text),
+            (CLOCK, text),
+            ("crates/client/src/a.rs", text),
+        ]);
+        assert_eq!(lines(&engine_reads_time_in_one_place(&tree)), [1, 2, 3]);
     }
 
     #[test]
