@@ -5,10 +5,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The root of the checkout that xtask was built in.
+/// The root of the checkout that xtask was called in. Cargo says where that is when it runs a program; a build folder
+/// may be shared by several checkouts.
 pub fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().expect("xtask is a folder of the repository").to_owned()
+    let manifest = std::env::var("CARGO_MANIFEST_DIR");
+    let manifest = manifest.unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    Path::new(&manifest).parent().expect("xtask is a folder of the repository").to_owned()
 }
 
 /// The files that Git tracks or would track, relative to the root, in order.

@@ -33,20 +33,27 @@ fn line_of(tree: &Tree, word: &str) -> usize {
     index.map_or(1, |index| index + 1)
 }
 
-/// Whether a test names the variant in code or the word in a text.
+/// Whether a test names the variant in code or the word in a text. A word of everyday English counts in quotes only.
 fn is_tested_in(file: &File, variant: &str, word: &str) -> bool {
     let path = format!("Code::{variant}");
-    let named = |line: &str, name: &str| {
-        line.match_indices(name).any(|(start, _)| {
-            let edge = |c: Option<char>| c.is_none_or(|c| !(c.is_alphanumeric() || c == '_'));
-            edge(line[..start].chars().next_back()) && edge(line[start + name.len()..].chars().next())
-        })
-    };
+    let quoted = format!("\"{word}\"");
+    let says = |text: &str| text.contains(&quoted) || (word.contains('_') && names(text, word));
     if file.path.ends_with(".snap") {
-        return file.text.lines().any(|line| named(line, word));
+        return file.text.lines().any(says);
     }
-    let rust = file.source.lines.iter().zip(file.text.lines()).filter(|(line, _)| line.test);
-    rust.into_iter().any(|(line, raw)| named(&line.code, &path) || named(raw, word))
+    let tests = file.source.lines.iter().zip(file.text.lines()).filter(|(line, _)| line.test);
+    tests.into_iter().any(|(line, raw)| {
+        let text = raw.strip_suffix(line.comment.as_str()).unwrap_or(raw);
+        names(&line.code, &path) || says(text)
+    })
+}
+
+/// Whether a name occurs as a whole word.
+fn names(text: &str, name: &str) -> bool {
+    let edge = |c: Option<char>| c.is_none_or(|c| !(c.is_alphanumeric() || c == '_'));
+    text.match_indices(name).any(|(start, _)| {
+        edge(text[..start].chars().next_back()) && edge(text[start + name.len()..].chars().next())
+    })
 }
 
 #[cfg(test)]
@@ -65,6 +72,16 @@ mod tests {
         let product = ("crates/core/src/rules/claim.rs", "Code::LeaseHeld");
         let near = ("crates/core/tests/a.rs", "fn lease_held_by_others() { Code::LeaseHeldLong; }");
         assert_eq!(found(&[product, near]), ["refusal-page", "refusal-test"]);
+    }
+
+    #[test]
+    fn a_word_of_everyday_english_must_be_quoted() {
+        let mut tree =
+            Tree::of(&[("crates/core/tests/a.rs", "a(\"it is reserved for b\"); // \"reserved\"")]);
+        tree.codes = vec![("Reserved".to_owned(), "reserved".to_owned())];
+        assert_eq!(every_refusal_has_a_page_and_a_test(&tree).len(), 2);
+        tree.files.push(File::new("crates/core/tests/b.rs", "a(code, \"reserved\");"));
+        assert_eq!(every_refusal_has_a_page_and_a_test(&tree).len(), 1);
     }
 
     #[test]

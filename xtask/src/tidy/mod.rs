@@ -6,6 +6,7 @@
 mod codes;
 mod layers;
 mod licences;
+mod matches;
 mod packages;
 mod paths;
 mod purity;
@@ -16,6 +17,8 @@ mod sql;
 mod text;
 mod waiting;
 mod words;
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use tenure_core::model::refusal::Code;
@@ -47,9 +50,13 @@ impl File {
     /// Whether the bytes were made elsewhere and must stay as they are: real exports that tests read, snapshots of
     /// output.
     fn is_kept_verbatim(&self) -> bool {
-        self.path.contains("/data/") || self.path.contains("/fixtures/") || self.path.ends_with(".snap")
+        let folders = self.path.split('/').rev().skip(1);
+        self.path.ends_with(".snap") || folders.into_iter().any(|folder| VERBATIM_FOLDERS.contains(&folder))
     }
 }
+
+/// Folders of files that other people's programs wrote.
+const VERBATIM_FOLDERS: &[&str] = &["testdata", "fixtures"];
 
 /// What the rules look at.
 pub struct Tree {
@@ -110,7 +117,7 @@ const RULES: &[Rule] = &[
     seams::only_rules_write_ownership,
     shape::names_say_what_is_inside,
     shape::files_tell_one_story,
-    shape::matches_name_every_case,
+    matches::matches_name_every_case,
     codes::every_refusal_has_a_page_and_a_test,
     licences::licences_are_allowed,
     packages::packages_are_welcome,
@@ -126,15 +133,30 @@ pub fn run() -> Result<(), String> {
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
     findings.sort_unstable();
     findings.dedup();
-    for finding in &findings {
-        println!("{}:{}: {}: {}", finding.path, finding.line, finding.rule, finding.message);
-    }
+    print(&findings);
     match findings.len() {
         0 => {
             println!("tidy: {} files, {} rules, nothing found", tree.files.len(), RULES.len());
             Ok(())
         }
         count => Err(format!("tidy: {count} findings")),
+    }
+}
+
+/// How many findings of one rule in one file are printed; a hundred more of the kind tell nothing new.
+const SHOWN_MAX: usize = 8;
+
+fn print(findings: &[Finding]) {
+    let mut counts = BTreeMap::new();
+    for finding in findings {
+        let count = counts.entry((finding.path.as_str(), finding.rule)).or_insert(0);
+        *count += 1;
+        if *count <= SHOWN_MAX {
+            println!("{}:{}: {}: {}", finding.path, finding.line, finding.rule, finding.message);
+        }
+    }
+    for ((path, rule), count) in counts.into_iter().filter(|(_, count)| *count > SHOWN_MAX) {
+        println!("{path}: {rule}: and {} more of them", count - SHOWN_MAX);
     }
 }
 

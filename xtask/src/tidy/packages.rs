@@ -14,7 +14,6 @@ const BANNED: &[(&str, &str)] = &[
     ("time", "dates come from jiff"),
     ("reqwest", "the client is blocking and small: ureq"),
     ("async-std", "unmaintained; tokio where sockets are"),
-    ("lazy_static", "std::sync::LazyLock"),
     ("serde_yaml", "unmaintained; configuration is TOML"),
     ("structopt", "clap derives"),
     ("atty", "unmaintained; std::io::IsTerminal"),

@@ -1,7 +1,6 @@
-//! Names that say what is inside, files that tell one story, matches that name every case.
+//! Names that say what is inside, and files that tell one story.
 
-use super::source::Source;
-use super::{File, Finding, Tree};
+use super::{Finding, Tree};
 
 const DRAWERS: &[&str] = &["util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"];
 
@@ -57,41 +56,6 @@ pub fn files_tell_one_story(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// In core and engine no arm is `_ =>`, so that a new case of an enum is a question to the compiler.
-///
-/// The text does not tell what is matched: the arm passes if the arms beside it are literals, or if it is explained
-/// by a comment `// open set: …`.
-pub fn matches_name_every_case(tree: &Tree) -> Vec<Finding> {
-    let files = tree.rust("crates/core/src/").chain(tree.rust("crates/engine/src/"));
-    files.flat_map(wildcard_arms).collect()
-}
-
-fn wildcard_arms(file: &File) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (number, line) in file.source.product() {
-        let arm = line.code.trim_start().starts_with("_ =>") || line.code.contains(", _ =>");
-        if arm && !file.source.explained(number, "open set:") && !among_literals(&file.source, number) {
-            let message =
-                "`_ =>` would swallow a new case: name the cases, or write `// open set: why` above it";
-            findings.push(file.finding(number, "no-wildcard", message));
-        }
-    }
-    findings
-}
-
-/// Whether the arm above, at the same depth, matches a literal.
-fn among_literals(source: &Source, number: usize) -> bool {
-    let depth = |code: &str| code.len() - code.trim_start().len();
-    let own = depth(&source.lines[number - 1].code);
-    let above = source.lines[..number - 1].iter().rev().map(|line| line.code.as_str());
-    let mut siblings = above.take_while(|code| code.trim().is_empty() || depth(code) >= own);
-    let Some(arm) = siblings.find(|code| depth(code) == own && code.contains("=>")) else {
-        return false;
-    };
-    let pattern = arm.trim_start().trim_start_matches("Some(").trim_start_matches(['b', '-', '[', '(']);
-    pattern.starts_with(['"', '\'']) || pattern.starts_with(|c: char| c.is_ascii_digit())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,15 +84,5 @@ mod tests {
             ("c.md", &"\n".repeat(501)),
         ]);
         assert_eq!(lines(&files_tell_one_story(&tree)), [501]);
-    }
-
-    #[test]
-    fn a_wildcard_arm_is_refused_unless_the_set_is_open() {
-        let text = "match state {\n    State::Open => 1,\n    _ => 2,\n}\n\
-                    match word {\n    \"a\" => 1,\n    _ => 2,\n}\n\
-                    match state {\n    State::Open => 1,\n    // open set: the driver's own\n    _ => 2,\n}\n\
-                    match state {\n    _ if archived => 1,\n    State::Open => 2,\n}\n";
-        let tree = Tree::of(&[("crates/core/src/a.rs", text), ("crates/cli/src/a.rs", text)]);
-        assert_eq!(lines(&matches_name_every_case(&tree)), [3]);
     }
 }

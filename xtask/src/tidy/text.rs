@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn data_that_was_made_elsewhere_stays_as_it_is() {
-        let tree = Tree::of(&[("crates/core/tests/data/export.jsonl", "a \r\n\tb")]);
+        let tree = Tree::of(&[("testdata/beads/export.jsonl", "a \r\n\tb")]);
         assert_eq!(lines_are_clean(&tree), []);
     }
 }

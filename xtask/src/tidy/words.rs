@@ -104,7 +104,7 @@ mod tests {
     fn what_looks_like_a_secret_is_refused_even_in_data() {
         let key = format!("token = ghp_{}\n-----BEGIN RSA PRIVATE KEY-----\nghp_short\n", "a".repeat(36));
         assert_eq!(found(&key), [1, 2]);
-        let tree = Tree::of(&[("crates/core/tests/data/x.jsonl", &format!("{key}TODO\n"))]);
+        let tree = Tree::of(&[("testdata/beads/x.jsonl", &format!("{key}TODO\n"))]);
         assert_eq!(lines(&no_machine_paths_secrets_or_leftovers(&tree)), [1, 2]);
     }
 }
