@@ -48,11 +48,11 @@ impl Options {
     }
 }
 
-/// Opens a store in a folder.
-pub type Open = fn(&Path) -> Result<Arc<dyn Backend>, Failed>;
+/// An open store, or why it could not be opened.
+pub type Opened = Result<Arc<dyn Backend>, Failed>;
 
 /// Runs the daemon of a folder until it is asked to stop. It speaks to its starter on standard output.
-pub fn serve(folder: &Path, options: &Options, open: Open) -> ExitCode {
+pub fn serve(folder: &Path, options: &Options, open: impl Fn(&Path) -> Opened) -> ExitCode {
     if options.detach {
         // It fails only for a process that leads a group already, and then there is nothing to leave.
         let _ = rustix::process::setsid();
@@ -104,7 +104,7 @@ pub struct Daemon {
 }
 
 /// Takes possession of a folder, unless somebody answers there already.
-pub fn start(folder: &Path, open: Open) -> Result<Started, Failed> {
+pub fn start(folder: &Path, open: impl Fn(&Path) -> Opened) -> Result<Started, Failed> {
     let folder = folder::prepare(folder)?;
     let deadline = Instant::now() + START_TIMEOUT;
     let _lock = folder::lock(&folder, deadline)?;
@@ -120,7 +120,7 @@ pub fn start(folder: &Path, open: Open) -> Result<Started, Failed> {
 }
 
 /// A daemon that is going closes its socket first and its store last; so a busy store is worth a moment.
-fn open_when_free(folder: &Path, open: Open, deadline: Instant) -> Result<Arc<dyn Backend>, Failed> {
+fn open_when_free(folder: &Path, open: impl Fn(&Path) -> Opened, deadline: Instant) -> Opened {
     loop {
         match open(folder) {
             Err(failed) if failed.busy && Instant::now() < deadline => {
