@@ -110,11 +110,8 @@ mod tests {
     fn the_engine_reads_time_in_its_clock_and_never_sleeps() {
         let text = "let a = Instant::now();\nstd::time::SystemTime::now();\nstd::thread::sleep(b);\n\
                     fn c(deadline: Instant) {}\n";
-        let tree = Tree::of(&[
-            ("crates/engine/src/writer.rs", text),
-            (CLOCK, text),
-            ("crates/client/src/a.rs", text),
-        ]);
+        let tree =
+            Tree::of(&[("crates/engine/src/a.rs", text), (CLOCK, text), ("crates/client/src/a.rs", text)]);
         assert_eq!(lines(&engine_reads_time_in_one_place(&tree)), [1, 2, 3]);
         let tree = Tree::of(&[(PACED, text)]);
         assert_eq!(lines(&engine_reads_time_in_one_place(&tree)), [2, 3]);
