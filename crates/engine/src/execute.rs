@@ -15,7 +15,7 @@ use tenure_core::working_set::{About, Need, Stop, WorkingSet};
 
 use crate::admission::{admit, caller_needs, fingerprint, receipt_key};
 use crate::clock::{Clocks, FleetClock};
-use crate::store::driver::{Class, Driver, StoreError};
+use crate::store::driver::{Driver, StoreError};
 use crate::store::load::load;
 use crate::store::{MIGRATIONS, fleet, flush, is_changed, schema_known};
 
@@ -266,6 +266,7 @@ fn decide(
     operation: &AnyOperation,
     call: &Call,
 ) -> Result<Result<String, Refusal>, StoreError> {
+    set.begin();
     for _ in 0..ROUNDS_MAX {
         match operation.decide(set, call) {
             Ok(answer) => return Ok(Ok(answer)),
@@ -289,20 +290,4 @@ fn present(operation: &AnyOperation, stored: String, now: FleetTime) -> Result<S
             format!("the stored answer of `{}` cannot be read by this version", operation.spec().name);
         Refusal::new(Code::CannotTell, detail)
     })
-}
-
-/// The refusal that a caller hears when the store failed: it says what to do and nothing about the store.
-#[must_use]
-pub fn cannot_tell(error: &StoreError) -> Refusal {
-    let detail = match error.class {
-        Class::Busy => "the store is busy",
-        Class::Full => "the store's disk is full",
-        Class::ReadOnly => "the store cannot be written to",
-        Class::Corrupt => "the store holds something that cannot be read",
-        Class::NewerSchema => "the store was written by a newer version",
-        Class::Io | Class::Sync => "the store's disk failed",
-        Class::Lost => "the connection to the store was lost",
-        Class::Other => "the store could not do it",
-    };
-    Refusal::new(Code::CannotTell, detail)
 }

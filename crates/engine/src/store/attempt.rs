@@ -104,10 +104,12 @@ impl Stored for Attempt {
         values.integer(self.lease_ms);
         values.integer(self.deadline.0);
         values.integer(self.heartbeat_at.0);
-        values.optional_text(self.heartbeat_operation.as_ref().map(|id| id.as_str()));
+        values.optional_text(
+            self.heartbeat_operation.as_ref().map(tenure_core::model::ids::OperationId::as_str),
+        );
         values.integer(self.progress_at.0);
         values.shown(&self.task_digest);
-        values.optional_text(self.disposition.map(|disposition| disposition.as_str()));
+        values.optional_text(self.disposition.map(tenure_core::model::attempt::Disposition::as_str));
         values.flag(self.cancel_requested);
         values.optional_integer(self.ended_at.map(|at| at.0));
     }

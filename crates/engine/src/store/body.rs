@@ -1,7 +1,7 @@
 //! What people read of a task, and its other names.
 
 use tenure_core::model::ids::{ProjectKey, TaskId};
-use tenure_core::model::task::{Alias, Body};
+use tenure_core::model::task::{Alias, Body, folded_title};
 use tenure_core::model::time::WallTime;
 use tenure_core::secret::digest;
 
@@ -23,12 +23,8 @@ pub static ALIASES: Lookup = Lookup::new(&ALIAS, &["project", "alias"], "");
 /// Aliases by task.
 pub static ALIASES_OF: Lookup = Lookup::new(&ALIAS, &["task"], "");
 
-/// The title as likely duplicates are looked for. Databases fold letters differently, so we do it.
-fn folded(title: &str) -> String {
-    title.to_lowercase()
-}
-
-/// What stands for a project's folded title in the index: short, so that titles are not stored twice.
+/// What stands for a project's folded title in the index: short, so that titles are not stored twice, and the
+/// same in every database, since each folds letters in its own way.
 fn title_key(project: &ProjectKey, folded: &str) -> i64 {
     let digest = digest("tenure title key v1", &[project.as_str().as_bytes(), folded.as_bytes()]);
     let mut first = [0; 8];
@@ -56,7 +52,7 @@ impl Stored for Body {
 
     fn write<'a>(&'a self, values: &mut Values<'a>) {
         values.shown(&self.task);
-        values.integer(title_key(&self.task.project, &folded(&self.title)));
+        values.integer(title_key(&self.task.project, &folded_title(&self.title)));
         values.text(&self.title);
         values.text(&self.description);
         values.json(&self.details);
@@ -93,21 +89,19 @@ impl Stored for Alias {
 /// The statement of [`titled`].
 pub const TITLED: &str = "SELECT task, title FROM body WHERE title_key = $1 LIMIT $2";
 
-/// Tasks of a project whose folded title is this one.
-pub fn titled(
-    driver: &mut dyn Driver,
-    project: &ProjectKey,
-    title: &str,
-    count: u32,
-) -> Result<Vec<TaskId>, StoreError> {
+/// How many tasks of one title are told; more help nobody.
+const TITLED_MAX: i64 = 20;
+
+/// A few tasks of a project whose folded title is this one.
+pub fn titled(driver: &mut dyn Driver, project: &ProjectKey, title: &str) -> Result<Vec<TaskId>, StoreError> {
     let mut values = Values::default();
     values.integer(title_key(project, title));
-    values.integer(i64::from(count));
+    values.integer(TITLED_MAX);
     let mut tasks: Vec<TaskId> = Vec::new();
     driver.query(TITLED, &values.0, &mut |row| {
         let mut fields = Fields::of(row);
         let task: TaskId = fields.parse()?;
-        if task.project == *project && folded(fields.text()?) == title {
+        if task.project == *project && folded_title(fields.text()?) == title {
             tasks.push(task);
         }
         Ok(())

@@ -15,7 +15,7 @@ pub fn append(driver: &mut dyn Driver, events: &[StoredEvent]) -> Result<(), Sto
         let event = &stored.event;
         values.count(event.number.0);
         values.text(event.kind.as_str());
-        values.optional_text(event.project.as_ref().map(|key| key.as_str()));
+        values.optional_text(event.project.as_ref().map(tenure_core::model::ids::ProjectKey::as_str));
         values.optional_shown(event.task.as_ref());
         values.text(&stored.bytes);
         values.shown(&stored.hash);

@@ -111,7 +111,7 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
 
 fn refuse_network(path: &Path, file: &File) -> Result<(), FolderError> {
     let kind = fstatfs(file).map_err(|error| FolderError::Io(path.to_owned(), error.into()))?.f_type;
-    match network_name(u64::from(kind.cast_unsigned()) & 0xffff_ffff) {
+    match network_name(kind.cast_unsigned() & 0xffff_ffff) {
         Some(name) => Err(FolderError::Network(path.to_owned(), name)),
         None => Ok(()),
     }

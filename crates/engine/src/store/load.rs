@@ -76,10 +76,8 @@ pub fn load(
                 }
             }
             Need::Moments(project) => {
-                if !set.moments.contains_key(&project) {
-                    let moments = queue::moments(driver, &project, now)?;
-                    set.moments.insert(project, moments);
-                }
+                let moments = queue::moments(driver, &project, now)?;
+                set.moments.insert(project, moments);
             }
             Need::Queue { project, source, after, count } => {
                 queue::load(driver, set, (&project, source), (after, count), now)?;

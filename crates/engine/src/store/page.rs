@@ -1,7 +1,6 @@
 //! Pages of lists.
 
 use tenure_core::model::ids::ProjectKey;
-use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::task::{Queue, Task};
 use tenure_core::model::time::Now;
 use tenure_core::working_set::{Page, Rows, WorkingSet};
@@ -23,7 +22,7 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             Rows::Tasks(ids)
         }
         Page::Titled { project, title } => {
-            let ids = body::titled(driver, project, title, PAGE_ROWS)?;
+            let ids = body::titled(driver, project, title)?;
             load_by_key::<Task>(driver, &mut set.tasks, &task::BY_ID, ids.clone())?;
             Rows::Tasks(ids)
         }

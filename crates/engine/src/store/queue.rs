@@ -3,13 +3,13 @@
 use tenure_core::model::attempt::Attempt;
 use tenure_core::model::ids::{AttemptId, ProjectKey, TaskId};
 use tenure_core::model::limits::PAGE_ROWS;
-use tenure_core::model::task::{Priority, Rank, Task};
+use tenure_core::model::task::{Body, Priority, Rank, Task};
 use tenure_core::model::time::{FleetTime, Now};
 use tenure_core::working_set::{Moments, Source, Window, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Stored, load_by_key};
-use super::{attempt, task};
+use super::{attempt, body, task};
 
 /// The ready queue after a place. `{columns}` stands for a task's columns.
 pub const READY: &str = "SELECT {columns} FROM task WHERE queue = 'ready' AND project = $1 \
@@ -104,11 +104,15 @@ fn load_ready(
     rank(&mut values, after);
     values.integer(i64::from(count));
     let (mut last, mut rows) = (None, 0);
+    let mut ids = Vec::new();
     tasks(driver, READY, &values, &mut |task| {
         last = Some(task.rank());
         rows += 1;
+        ids.push(task.id.clone());
         set.tasks.load(task);
     })?;
+    // Whoever looks at the queue takes from it or lists it, and both show titles.
+    load_by_key::<Body>(driver, &mut set.bodies, &body::BY_TASK, ids)?;
     Ok((last, rows))
 }
 

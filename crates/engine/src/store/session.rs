@@ -87,8 +87,8 @@ impl Stored for Session {
         values.text(self.id.as_str());
         values.text(self.handle.as_str());
         values.text(self.principal.as_str());
-        values.optional_text(self.conversation.as_ref().map(|id| id.as_str()));
-        values.optional_text(self.parent.as_ref().map(|id| id.as_str()));
+        values.optional_text(self.conversation.as_ref().map(tenure_core::model::ids::ConversationId::as_str));
+        values.optional_text(self.parent.as_ref().map(tenure_core::model::ids::SessionId::as_str));
         values.shown(&self.proof_hash);
         values.optional_text(self.harness.as_deref());
         values.optional_text(self.workstation.as_deref());

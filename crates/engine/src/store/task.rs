@@ -97,7 +97,7 @@ impl Stored for Task {
         values.integer(stage(queue));
         values.text(queue.as_str());
         values.text(self.lifecycle.as_str());
-        values.optional_text(self.resolution.map(|resolution| resolution.as_str()));
+        values.optional_text(self.resolution.map(tenure_core::model::task::Resolution::as_str));
         values.optional_shown(self.successor.as_ref());
         values.text(self.kind.as_str());
         values.integer(i64::from(self.priority.get()));
