@@ -79,6 +79,15 @@ impl App {
         &self.stop
     }
 
+    /// Logs that the store failed. A commit that the disk did not confirm ends the writer for good, so the daemon goes
+    /// and the next caller's daemon opens the store anew.
+    pub(super) fn store_failed(&self, error: &StoreError) {
+        tracing::error!(%error, "the store failed");
+        if error.class == Class::Sync {
+            self.stop.send_replace(true);
+        }
+    }
+
     pub(super) fn enter(self: &Arc<Self>) -> Ticket {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;

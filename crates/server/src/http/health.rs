@@ -27,7 +27,7 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refus
     let asked = |app: &App| (app.probe().and_then(|()| app.engine.info()), disk_free_bytes(app));
     let (store, free) = app.blocking(asked).await?;
     let store = store.map_err(|error| {
-        tracing::error!(%error, "the store is not ready");
+        app.store_failed(&error);
         Refusal::new(Code::CannotTell, "a write probe of the store failed")
             .next("look at the daemon's log and the room left on its disk")
             .fact("disk_free_bytes", free)
@@ -82,7 +82,7 @@ pub(super) async fn audit(State(app): State<Arc<App>>) -> Result<Response, Refus
     let _turn = app.audits.acquire().await.map_err(|_| closing())?;
     let report = app.blocking(|app| app.engine.verify_chain(&mut |_| {})).await?;
     let report = report.map_err(|error| {
-        tracing::error!(%error, "the record could not be read to its end");
+        app.store_failed(&error);
         Refusal::from(Failure::from(error))
     })?;
     let flaw = report.flaw.map(|flaw| json!({ "event": flaw.event, "detail": flaw.to_string() }));

@@ -129,7 +129,7 @@ async fn answer(
     };
     outcome.map_err(|failure| {
         if let Failure::CannotTell(error) = &failure {
-            tracing::error!(operation = route.spec.name, %error, "the store failed");
+            app.store_failed(error);
         }
         Refusal::from(failure).into()
     })
