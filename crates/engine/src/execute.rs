@@ -203,12 +203,11 @@ fn run(
     if let Err(refusal) = admit(set, operation, &mut call, true) {
         return Ok(Err(refusal));
     }
-    let key = receipt_key(operation, &call);
-    let print = fingerprint(operation, &call.envelope);
-    if let Some((principal, id)) = &key {
-        load(driver, set, [Need::Receipt(principal.clone(), id.clone())], call.now)?;
-        if let Some(Some(receipt)) = set.receipts.get(&(principal.clone(), id.clone())) {
-            let stored = replay(receipt, print);
+    let key = receipt_key(operation, &call).map(|key| (key, fingerprint(operation, &call.envelope)));
+    if let Some((key, print)) = &key {
+        load(driver, set, [Need::Receipt(key.0.clone(), key.1.clone())], call.now)?;
+        if let Some(Some(receipt)) = set.receipts.get(key) {
+            let stored = replay(receipt, *print);
             return Ok(stored.and_then(|answer| present(operation, answer, now)));
         }
     }
@@ -222,12 +221,12 @@ fn run(
     };
     match operation.spec().effect {
         Effect::Write => {
-            if let Some((principal, operation_id)) = key {
+            if let Some(((principal, operation_id), fingerprint)) = key {
                 set.receipts.put(Receipt {
                     principal,
                     operation_id,
                     operation: operation.spec().name.to_owned(),
-                    fingerprint: print,
+                    fingerprint,
                     epoch: call.epoch,
                     at: call.now.wall,
                     answer: Some(answer.clone()),
