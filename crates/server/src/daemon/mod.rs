@@ -23,7 +23,7 @@ use tenure_engine::{Engine, OpenError};
 use tokio::sync::watch;
 
 use crate::http::{App, router};
-use crate::wire;
+use tenure_core::wire;
 
 pub use report::{Failed, Running};
 use socket::{Listening, Present};
