@@ -83,6 +83,25 @@ fn the_writer_records_by_itself_that_a_lease_ended() {
     assert!(engine.info().expect("told").fleet_time > claimed.fleet_time);
 }
 
+#[test]
+fn a_reply_may_be_the_last_to_let_go_of_an_engine() {
+    let place = tempfile::tempdir().expect("a folder");
+    let engine = Engine::open(place.path(), Options::default()).expect("a new store");
+    let (tell, told) = channel();
+    let last = engine.clone();
+    let reply = move |outcome: Outcome| {
+        drop(last);
+        tell.send(outcome).expect("heard");
+    };
+    engine.submit(note(), Box::new(reply));
+    drop(engine);
+    assert!(told.recv().is_ok());
+    // The lock is free again as soon as the thread is gone.
+    while Engine::open(place.path(), Options::default()).is_err() {
+        std::thread::yield_now();
+    }
+}
+
 /// A driver that waits at a gate, fails when told to, and counts commits.
 struct Gated {
     inner: Sqlite,
