@@ -22,10 +22,23 @@ use crate::{PROTOCOL, clock, mutation};
 const CALL_PATIENCE: Duration = Duration::from_secs(20);
 /// The same for the import of a large file.
 const IMPORT_PATIENCE: Duration = Duration::from_secs(300);
-/// Waits between repetitions begin with this many milliseconds and double.
-const RETRY_MS: u64 = 20;
-/// Most repetitions of one call.
-const RETRIES: u32 = 7;
+/// How a call is repeated; tests may hurry.
+#[derive(Debug, Clone, Copy)]
+pub struct Retry {
+    /// Waits between repetitions begin with this many milliseconds and double.
+    pub pause_ms: u64,
+    /// Most repetitions of one call.
+    pub repetitions: u32,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { pause_ms: 20, repetitions: 6 }
+    }
+}
+
+/// How often it is looked whether a daemon that was asked to stop has gone.
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
 /// What hears of things that a person should know: a daemon was started, a lost call was resolved.
 pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
@@ -36,6 +49,7 @@ pub struct Client {
     wire: Wire,
     start: Option<Start>,
     notice: Notice,
+    retry: Retry,
 }
 
 /// What the daemon tells of itself.
@@ -71,7 +85,13 @@ impl Client {
     /// a missing daemon is a failure.
     #[must_use]
     pub fn new(folder: &Path, start: Option<Start>, notice: Notice) -> Self {
-        Self { folder: folder.to_owned(), wire: Wire::to(folder), start, notice }
+        Self { folder: folder.to_owned(), wire: Wire::to(folder), start, notice, retry: Retry::default() }
+    }
+
+    /// The same caller with another way of repeating.
+    #[must_use]
+    pub fn with_retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
     }
 
     /// The state folder.
@@ -147,7 +167,7 @@ impl Client {
         let headers = [headers, &[("Tenure-Protocol", protocol.as_str())]].concat();
         let deadline = Instant::now() + patience;
         let mut last = Failure::cannot_tell("the daemon was not asked", "repeat the command");
-        for repetition in 0..=RETRIES {
+        for repetition in 0..=self.retry.repetitions {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -176,7 +196,7 @@ impl Client {
                     );
                 }
             }
-            let pause = clock::jittered(RETRY_MS << repetition);
+            let pause = clock::jittered(self.retry.pause_ms << repetition);
             std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
         }
         Err(last)
@@ -207,7 +227,7 @@ impl Client {
             if Instant::now() > deadline {
                 return Err(skew(info).into());
             }
-            std::thread::sleep(Duration::from_millis(RETRY_MS));
+            std::thread::sleep(LOOK_PAUSE);
         }
         autostart::ensure(&self.folder, start)?;
         self.tell(&format!("replaced the idle daemon of version {}", info.version));
