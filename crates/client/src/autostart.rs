@@ -1,6 +1,6 @@
 //! Starting the private daemon: twenty commands at once find one.
 //!
-//! Whoever finds no daemon takes the start lock, looks again, and spawns its own executable as `tenure serve`. The
+//! Whoever finds no daemon takes a lock (another one than the daemon's own), looks again, and spawns its own executable as `tenure serve`. The
 //! daemon says in one line on its standard output that it is ready, or why it cannot be; that is what the command
 //! reports.
 
@@ -27,8 +27,8 @@ pub struct Start {
     pub arguments: Vec<OsString>,
 }
 
-/// How long a daemon may take to say that it is ready.
-const READY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a daemon may take to say that it is ready: a little longer than it waits for one that is going.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
 /// The file that the daemon's standard error goes to.
 pub const LOG: &str = "daemon.log";
 /// What the daemon inherits of the environment. It outlives the agent that happened to start it, whose variables
@@ -79,7 +79,7 @@ pub fn ensure(folder: &Path, start: &Start) -> Result<bool, Failure> {
 }
 
 fn lock(folder: &Path) -> Result<File, Failure> {
-    let path = folder.join("start.lock");
+    let path = folder.join("spawn.lock");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.map_err(|error| Failure::file("open", &path, &error))?;
     rustix::fs::flock(&file, FlockOperation::LockExclusive)
@@ -122,7 +122,7 @@ fn spawn(folder: &Path, start: &Start) -> Result<(), Failure> {
         Err(_) => {
             child.kill().ok();
             child.wait().ok();
-            return Err(not_started(folder, "it did not say within 10 seconds that it is ready"));
+            return Err(not_started(folder, "it did not say within 20 seconds that it is ready"));
         }
     };
     match serde_json::from_str::<Readiness>(&line) {

@@ -61,6 +61,9 @@ pub struct Info {
     pub version: String,
     /// The protocol it speaks.
     pub protocol: u32,
+    /// The oldest protocol that it still serves; only that one when absent.
+    #[serde(default)]
+    pub protocol_min: Option<u32>,
     /// The fleet's id.
     pub fleet: String,
     /// The fleet's incarnation.
@@ -113,10 +116,10 @@ impl Client {
             self.replace(&info)?;
             return read(&self.get("/api/v1/info")?);
         }
-        if info.protocol != PROTOCOL {
-            return Err(skew(&info).into());
+        if (info.protocol_min.unwrap_or(info.protocol)..=info.protocol).contains(&PROTOCOL) {
+            return Ok(info);
         }
-        Ok(info)
+        Err(skew(&info).into())
     }
 
     /// Asks a question that is no operation, e.g. `/api/v1/audit`.

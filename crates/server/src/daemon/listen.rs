@@ -1,0 +1,137 @@
+//! Connections: who may have one, how many there are, how long they may be silent, and how they end.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::http::peer_refused;
+
+/// Most connections at once; further callers wait in the socket's queue.
+const CONNECTIONS: usize = 1024;
+/// How long a connection may be silent before and within a request's headers.
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(30);
+/// Largest head of a request, and the size of the buffer that it is read into.
+const HEAD_BYTES: usize = 64 * 1024;
+/// How long requests in flight may take to finish when the daemon goes.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often it is checked that the folder and the socket are still there.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+
+/// Answers until it is asked to stop or the socket is lost, then finishes what was asked. Returns what `going` gave
+/// at the moment when no further connection was taken.
+pub(super) async fn serve<T>(
+    listener: std::os::unix::net::UnixListener,
+    router: Router,
+    stop: &watch::Sender<bool>,
+    signals: bool,
+    still_ours: impl Fn() -> bool,
+    going: impl FnOnce() -> T,
+) -> io::Result<T> {
+    let listener = UnixListener::from_std(listener)?;
+    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    let graceful = GracefulShutdown::new();
+    let mut stopping = stop.subscribe();
+    let mut check = tokio::time::interval(CHECK_EVERY);
+    if signals {
+        tokio::spawn(stop_on_signal(stop.clone()));
+    }
+    loop {
+        tokio::select! {
+            _ = stopping.wait_for(|stop| *stop) => break,
+            _ = check.tick() => if !still_ours() {
+                tracing::warn!("the folder or the socket is no longer ours");
+                break;
+            },
+            accepted = accept(&listener, &connections) => match accepted {
+                Ok((stream, permit)) => {
+                    tokio::spawn(converse(stream, permit, router.clone(), graceful.watcher()));
+                }
+                Err(error) => {
+                    // Out of descriptors, for example: what is open now will close.
+                    tracing::warn!(%error, "a connection could not be taken");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+        }
+    }
+    let held = going();
+    drop(listener);
+    if tokio::time::timeout(FINISH_TIMEOUT, graceful.shutdown()).await.is_err() {
+        tracing::warn!("requests were still in flight when the time to finish was over");
+    }
+    Ok(held)
+}
+
+async fn accept(
+    listener: &UnixListener,
+    connections: &Arc<Semaphore>,
+) -> io::Result<(UnixStream, OwnedSemaphorePermit)> {
+    let permit = connections.clone().acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    Ok((stream, permit))
+}
+
+/// Serves one connection. Somebody who runs as another user hears why, whatever was asked.
+async fn converse(stream: UnixStream, permit: OwnedSemaphorePermit, router: Router, watcher: Watcher) {
+    let own = rustix::process::geteuid().as_raw();
+    let peer = stream.peer_cred().map(|credentials| credentials.uid());
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT).max_buf_size(HEAD_BYTES);
+    let io = TokioIo::new(stream);
+    let ended = match peer {
+        Ok(peer) if admits(own, peer) => {
+            watcher.watch(http.serve_connection(io, TowerToHyperService::new(router))).await
+        }
+        Ok(_) | Err(_) => {
+            tracing::warn!("a caller that runs as another user was refused");
+            http.keep_alive(false);
+            let refuse = service_fn(|_| async { Ok::<_, Infallible>(peer_refused()) });
+            watcher.watch(http.serve_connection(io, refuse)).await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+    drop(permit);
+}
+
+/// The store is one user's own. Not even root calls as somebody else.
+fn admits(own: u32, peer: u32) -> bool {
+    own == peer
+}
+
+async fn stop_on_signal(stop: watch::Sender<bool>) {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = kinds.map(signal) else {
+        tracing::error!("signals cannot be received; only a request stops this daemon");
+        return;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {},
+        _ = interrupt.recv() => {},
+        _ = hangup.recv() => {},
+    }
+    stop.send_replace(true);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::admits;
+
+    #[test]
+    fn only_the_owner_is_admitted() {
+        assert!(admits(1000, 1000));
+        assert!(!admits(1000, 1001) && !admits(1000, 0) && !admits(0, 1000));
+    }
+}

@@ -1,0 +1,201 @@
+//! The private daemon: one process that owns one folder's store and answers on the socket in it.
+//!
+//! Who starts a daemon reads one line of JSON from its standard output: it is ready, another one was already there,
+//! or it could not start and what to do about it. Standard output is closed after that line. Descriptors from 3 up
+//! are the starter's business: it marks them close-on-exec before it starts a daemon, as Rust's standard library
+//! does with all it opens, so that nothing of the starter is kept open by a process that outlives it.
+
+mod folder;
+mod listen;
+mod log;
+mod report;
+mod socket;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::backend::Backend;
+use crate::http::{App, router};
+use crate::wire;
+
+pub use report::{Failed, Running};
+use socket::{Listening, Present};
+
+/// How long a starter waits for another one, or for a daemon that is going.
+const START_TIMEOUT: Duration = Duration::from_secs(15);
+/// Threads for questions and audits. More would only wait for each other.
+const BLOCKING_THREADS: usize = 16;
+
+/// How a daemon is started.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Leave the starter's terminal and process group, and outlive it.
+    pub detach: bool,
+    /// What to log: a level, or levels per target as `tenure_engine=debug,info`.
+    pub log: Option<String>,
+}
+
+impl Options {
+    /// Options with what the environment says: `TENURE_LOG`.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        Self { detach: false, log: std::env::var("TENURE_LOG").ok() }
+    }
+}
+
+/// An open store, or why it could not be opened.
+pub type Opened = Result<Arc<dyn Backend>, Failed>;
+
+/// Runs the daemon of a folder until it is asked to stop. It speaks to its starter on standard output.
+pub fn serve(folder: &Path, options: &Options, open: impl Fn(&Path) -> Opened) -> ExitCode {
+    if options.detach {
+        // It fails only for a process that leads a group already, and then there is nothing to leave.
+        let _ = rustix::process::setsid();
+    }
+    let started = prepare(folder, options).and_then(|folder| start(&folder, open));
+    let started = match started {
+        Ok(Started::Daemon(daemon)) => daemon,
+        Ok(Started::AlreadyRunning(running)) => {
+            report::ready(&running);
+            return ExitCode::SUCCESS;
+        }
+        Err(failed) => {
+            report::failed(&failed);
+            return ExitCode::from(2);
+        }
+    };
+    report::ready(&started.running());
+    report::let_go(options.detach);
+    started.listen_for_signals().run();
+    ExitCode::SUCCESS
+}
+
+/// Makes the folder and starts the log in it.
+fn prepare(folder: &Path, options: &Options) -> Result<PathBuf, Failed> {
+    let folder = folder::prepare(folder)?;
+    log::start(&folder, options.log.as_deref())?;
+    if options.detach {
+        // A process that stays must not keep a file system busy.
+        let _ = std::env::set_current_dir("/");
+    }
+    Ok(folder)
+}
+
+/// What became of a start.
+pub enum Started {
+    /// This process owns the folder now.
+    Daemon(Box<Daemon>),
+    /// Another one does, and answers.
+    AlreadyRunning(Running),
+}
+
+/// A daemon that listens and has not begun to answer.
+pub struct Daemon {
+    app: Arc<App>,
+    backend: Arc<dyn Backend>,
+    folder: PathBuf,
+    listening: Listening,
+    signals: bool,
+}
+
+/// Takes possession of a folder, unless somebody answers there already.
+pub fn start(folder: &Path, open: impl Fn(&Path) -> Opened) -> Result<Started, Failed> {
+    let folder = folder::prepare(folder)?;
+    let deadline = Instant::now() + START_TIMEOUT;
+    let _lock = folder::lock(&folder, deadline)?;
+    match socket::look(&folder)? {
+        Present::Answering(running) => return Ok(Started::AlreadyRunning(running)),
+        Present::Nobody => {}
+    }
+    let backend = open_when_free(&folder, open, deadline)?;
+    let listening = socket::bind(&folder)?;
+    let app = App::new(backend.clone(), folder.clone());
+    tracing::info!(pid = std::process::id(), version = env!("CARGO_PKG_VERSION"), "ready");
+    Ok(Started::Daemon(Box::new(Daemon { app, backend, folder, listening, signals: false })))
+}
+
+/// A daemon that is going closes its socket first and its store last; so a busy store is worth a moment.
+fn open_when_free(folder: &Path, open: impl Fn(&Path) -> Opened, deadline: Instant) -> Opened {
+    loop {
+        match open(folder) {
+            Err(failed) if failed.busy && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+impl Daemon {
+    /// Who this is, as its starter is told.
+    #[must_use]
+    pub fn running(&self) -> Running {
+        Running {
+            already: false,
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            socket: self.folder.join(wire::SOCKET),
+        }
+    }
+
+    /// Lets SIGTERM, SIGINT and SIGHUP stop it.
+    #[must_use]
+    pub fn listen_for_signals(mut self) -> Self {
+        self.signals = true;
+        self
+    }
+
+    /// The wish to stop: send `true` and it goes as if it had been signalled.
+    #[must_use]
+    pub fn stopper(&self) -> watch::Sender<bool> {
+        self.app.stop().clone()
+    }
+
+    /// Answers until it is asked to stop, its folder is gone or its socket is another's. What was asked before is
+    /// finished first, for a bounded time.
+    pub fn run(self) {
+        let Self { app, backend, folder, listening, signals } = self;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(BLOCKING_THREADS)
+            .thread_name("tenure-http")
+            .enable_all()
+            .build();
+        let going = match runtime {
+            Ok(runtime) => {
+                let listener = listening.listener;
+                let served = runtime.block_on(async {
+                    let still_ours = || socket::is_ours(&folder, listening.identity);
+                    listen::serve(listener, router(app.clone()), app.stop(), signals, still_ours, || {
+                        going_lock(&folder)
+                    })
+                    .await
+                });
+                // A blocked thread must not keep a process that has answered everybody it could.
+                runtime.shutdown_timeout(Duration::from_secs(1));
+                served.unwrap_or_else(|error| {
+                    tracing::error!(%error, "the daemon could not listen");
+                    None
+                })
+            }
+            Err(error) => {
+                tracing::error!(%error, "no threads to answer with");
+                None
+            }
+        };
+        backend.close();
+        socket::remove(&folder, listening.identity);
+        tracing::info!(pid = std::process::id(), "stopped");
+        drop(going);
+    }
+}
+
+/// A daemon that goes holds the start lock if it is free, so that the next one waits until the store is closed.
+fn going_lock(folder: &Path) -> Option<File> {
+    folder::lock(folder, Instant::now()).ok()
+}

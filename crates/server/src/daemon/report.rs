@@ -1,0 +1,72 @@
+//! What a daemon tells whoever started it: one line of JSON, once.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+/// A daemon that answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// Whether it was there before.
+    pub already: bool,
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Where it listens.
+    pub socket: PathBuf,
+}
+
+/// Why a daemon could not start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// What went wrong.
+    pub error: String,
+    /// What to do about it.
+    pub next: String,
+    /// Whether another process has what is needed and may be about to let it go.
+    pub busy: bool,
+}
+
+impl Failed {
+    /// What went wrong and what to do about it.
+    pub fn new(error: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { error: error.into(), next: next.into(), busy: false }
+    }
+}
+
+/// Tells the starter that a daemon answers.
+pub(super) fn ready(running: &Running) {
+    say(&json!({
+        "ready": true,
+        "already": running.already,
+        "pid": running.pid,
+        "version": running.version,
+        "socket": running.socket.to_string_lossy(),
+    }));
+}
+
+/// Tells the starter why there is none.
+pub(super) fn failed(failed: &Failed) {
+    say(&json!({ "ready": false, "error": failed.error, "next": failed.next }));
+}
+
+/// A starter that has gone away needs no answer.
+fn say(line: &serde_json::Value) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+}
+
+/// Ends the conversation: the starter, or whatever reads its pipe, sees the end of standard output. A detached
+/// daemon keeps neither input nor error output of its starter.
+pub(super) fn let_go(detached: bool) {
+    let Ok(nothing) = std::fs::File::options().read(true).write(true).open("/dev/null") else {
+        return;
+    };
+    let _ = rustix::stdio::dup2_stdout(&nothing);
+    if detached {
+        let _ = rustix::stdio::dup2_stdin(&nothing);
+        let _ = rustix::stdio::dup2_stderr(&nothing);
+    }
+}

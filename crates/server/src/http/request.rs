@@ -1,0 +1,153 @@
+//! One request into one JSON object: the fields of path, query and body, each given once.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+use tenure_core::json;
+use tenure_core::model::limits::excerpt;
+use tenure_core::model::refusal::{Code, Refusal};
+
+use super::fields::{Fields, Kind};
+use super::problem::Refused;
+use crate::wire;
+
+/// How long a body may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Reads a whole body. Its size is bounded before any of it is parsed, and its type must be JSON.
+pub(super) async fn body(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<Bytes, Refused> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|bytes: u64| bytes > bytes_max as u64) {
+        return Err(too_large(bytes_max));
+    }
+    let arriving = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, bytes_max).collect());
+    let bytes = match arriving.await {
+        Ok(Ok(whole)) => whole.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large(bytes_max)),
+        Ok(Err(_)) => {
+            return Err(
+                Refusal::new(Code::InvalidInput, "the request body ended early or is malformed").into()
+            );
+        }
+        Err(_) => {
+            return Err(Refused::with_status(
+                StatusCode::REQUEST_TIMEOUT,
+                "the request body did not arrive in time",
+                "send the request again",
+            ));
+        }
+    };
+    if !bytes.is_empty() && !is_json(headers) {
+        return Err(Refused::with_status(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            format!("the body's Content-Type is not {}", wire::JSON),
+            "send Content-Type: application/json",
+        ));
+    }
+    Ok(bytes)
+}
+
+/// The fields of a body: none when it is empty.
+pub(super) fn body_fields(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    if bytes.is_empty() {
+        return Ok(Map::new());
+    }
+    match json::read(bytes)? {
+        Value::Object(map) => Ok(map),
+        _ => Err(Refusal::new(Code::InvalidInput, "the body is not a JSON object")
+            .next("send the operation's fields as one object")),
+    }
+}
+
+/// Adds the fields that stand in the path.
+pub(super) fn add_path<'a>(
+    map: &mut Map<String, Value>,
+    fields: &Fields,
+    params: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<(), Refusal> {
+    for (name, text) in params {
+        let value = fields.kind(name)?.read(name, text)?;
+        once(map, name, value)?;
+    }
+    Ok(())
+}
+
+/// Adds the fields of a query. A list is given by repetition; everything else comes once.
+pub(super) fn add_query(map: &mut Map<String, Value>, fields: &Fields, query: &str) -> Result<(), Refusal> {
+    let mut lists: Map<String, Value> = Map::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
+        let (name, text) = (decode(name)?, decode(text)?);
+        let kind = fields.kind(&name)?;
+        let value = kind.read(&name, &text)?;
+        match (kind, lists.get_mut(&name)) {
+            (Kind::List(_), Some(Value::Array(items))) => items.push(value),
+            (Kind::List(_), _) => drop(lists.insert(name, Value::from(vec![value]))),
+            (Kind::Text | Kind::Integer | Kind::Boolean | Kind::Structure, _) => once(map, &name, value)?,
+        }
+    }
+    for (name, items) in lists {
+        once(map, &name, items)?;
+    }
+    Ok(())
+}
+
+/// Fills in the revision that `If-Match` names. A condition that nobody would check is refused.
+pub(super) fn add_revision(
+    map: &mut Map<String, Value>,
+    fields: &Fields,
+    revision: Option<u64>,
+) -> Result<(), Refusal> {
+    let Some(revision) = revision else {
+        return Ok(());
+    };
+    if !fields.has("revision") {
+        return Err(Refusal::field("If-Match", "has no meaning for this operation", "leave it out"));
+    }
+    match map.get("revision") {
+        None => drop(map.insert("revision".to_owned(), Value::from(revision))),
+        Some(named) if named.as_u64() == Some(revision) => {}
+        Some(_) => {
+            let wrong = "names another revision than the field `revision`";
+            return Err(Refusal::field("If-Match", wrong, "name one revision"));
+        }
+    }
+    Ok(())
+}
+
+fn once(map: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), Refusal> {
+    if map.contains_key(name) {
+        return Err(Refusal::field(name, "is given twice", "give it in the path, the query or the body"));
+    }
+    map.insert(name.to_owned(), value);
+    Ok(())
+}
+
+fn decode(text: &str) -> Result<String, Refusal> {
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8().map_err(|_| {
+        Refusal::new(Code::InvalidInput, format!("the query part {:?} is not UTF-8", excerpt(text)))
+    })?;
+    Ok(decoded.into_owned())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return false;
+    };
+    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case(wire::JSON)
+}
+
+fn too_large(bytes_max: usize) -> Refused {
+    Refused::with_status(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("the body is larger than {bytes_max} bytes"),
+        "send less at once; keep large texts elsewhere and name the place",
+    )
+}

@@ -1,0 +1,192 @@
+//! One route per operation, from core's list: a request becomes an operation with its envelope, is asked of the
+//! engine, and its outcome becomes a response.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
+use serde::Deserialize;
+use serde_json::Value;
+use tenure_core::model::limits::{BODY_BYTES, IMPORT_BYTES};
+use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::catalog::{self, AnyOperation, Entry};
+use tenure_core::operation::{Effect, Method, Spec};
+
+use super::app::App;
+use super::fields::Fields;
+use super::problem::Refused;
+use super::{Asked, headers, request};
+use crate::backend::Command;
+use crate::wire;
+
+/// Everything that is known of a route before a request comes.
+struct Route {
+    spec: Spec,
+    read: fn(Value) -> Result<AnyOperation, Refusal>,
+    fields: Fields,
+    /// Whether the whole text of a file travels in the body.
+    is_import: bool,
+    /// Whether it answers with one record that has a revision.
+    is_revised: bool,
+}
+
+/// Adds the routes of all operations.
+pub(super) fn add_to(router: Router<Arc<App>>) -> Router<Arc<App>> {
+    catalog::entries().into_iter().fold(router, |router, entry| {
+        let path = format!("{}{}", wire::API, entry.spec.path);
+        let filter = method_filter(entry.spec.method);
+        let route = Arc::new(Route::new(&entry));
+        router.route(
+            &path,
+            on(filter, move |State(app): State<Arc<App>>, request: Request| handle(app, route, request)),
+        )
+    })
+}
+
+/// A method as it is written.
+pub(super) fn method_name(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+        Method::Patch => "PATCH",
+        Method::Delete => "DELETE",
+    }
+}
+
+fn method_filter(method: Method) -> MethodFilter {
+    match method {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Patch => MethodFilter::PATCH,
+        Method::Delete => MethodFilter::DELETE,
+    }
+}
+
+impl Route {
+    fn new(entry: &Entry) -> Self {
+        Self {
+            spec: entry.spec,
+            read: entry.read,
+            fields: Fields::of(entry),
+            is_import: entry.spec.name.starts_with("import."),
+            is_revised: Fields::revised(entry),
+        }
+    }
+
+    fn bytes_max(&self) -> usize {
+        // A file's text grows when it is written as a JSON string: every quote and line end becomes two bytes.
+        if self.is_import { 2 * IMPORT_BYTES } else { BODY_BYTES }
+    }
+}
+
+async fn handle(app: Arc<App>, route: Arc<Route>, request: Request) -> Response {
+    let mut asked = Asked { operation: route.spec.name, effect: route.spec.effect, operation_id: None };
+    let mut response = match answer(&app, &route, request, &mut asked).await {
+        Ok(json) if route.is_revised => tagged(json),
+        Ok(json) => json_response(json),
+        Err(refused) => refused.into_response(),
+    };
+    response.extensions_mut().insert(asked);
+    response
+}
+
+async fn answer(
+    app: &Arc<App>,
+    route: &Arc<Route>,
+    request: Request,
+    asked: &mut Asked,
+) -> Result<String, Refused> {
+    let (mut parts, body) = request.into_parts();
+    headers::require_session(&route.spec, &parts.headers)?;
+    let envelope = headers::envelope(&route.spec, &parts.headers)?;
+    asked.operation_id.clone_from(&envelope.operation_id);
+
+    let interrupted = |_| Refusal::new(Code::CannotTell, "the coordinator is closing");
+    let _room = match route.is_import {
+        true => Some(app.imports.acquire().await.map_err(interrupted)?),
+        false => None,
+    };
+    let bytes = request::body(&parts.headers, body, route.bytes_max()).await?;
+    let operation = if route.is_import {
+        let mut map = app.blocking(move |_| request::body_fields(&bytes)).await??;
+        complete(&mut map, route, &mut parts).await?;
+        let route = route.clone();
+        app.blocking(move |_| (route.read)(Value::Object(map))).await??
+    } else {
+        let mut map = request::body_fields(&bytes)?;
+        complete(&mut map, route, &mut parts).await?;
+        (route.read)(Value::Object(map))?
+    };
+
+    let outcome = match route.spec.effect {
+        Effect::Read => app.blocking(move |app| app.backend.read(&operation, &envelope)).await?,
+        Effect::Write | Effect::Light => app.submit(Command { operation, envelope }).await,
+    };
+    outcome.map_err(|failure| Refusal::from(failure).into())
+}
+
+/// Adds to the body's fields what path, query and `If-Match` say.
+async fn complete(
+    map: &mut serde_json::Map<String, Value>,
+    route: &Route,
+    parts: &mut Parts,
+) -> Result<(), Refusal> {
+    if route.spec.path.contains('{') {
+        let params = RawPathParams::from_request_parts(parts, &())
+            .await
+            .map_err(|_| Refusal::new(Code::InvalidInput, "the path is not valid UTF-8"))?;
+        request::add_path(map, &route.fields, params.iter())?;
+    }
+    request::add_query(map, &route.fields, parts.uri.query().unwrap_or_default())?;
+    request::add_revision(map, &route.fields, headers::if_match(&parts.headers)?)
+}
+
+/// An answer as it was stored or read.
+pub(super) fn json_response(json: String) -> Response {
+    let mut response = Response::new(Body::from(json));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(wire::JSON));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// An answer with the revision of its task or project as ETag.
+fn tagged(json: String) -> Response {
+    let revision = revision_of(&json);
+    let mut response = json_response(json);
+    if let Some(Ok(tag)) = revision.map(|revision| HeaderValue::from_str(&format!("\"{revision}\""))) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+fn revision_of(json: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Revised {
+        revision: u64,
+    }
+    #[derive(Deserialize)]
+    struct Single {
+        task: Option<Revised>,
+        project: Option<Revised>,
+    }
+    let single: Single = serde_json::from_str(json).ok()?;
+    single.task.or(single.project).map(|revised| revised.revision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_single_task_or_project_has_a_revision() {
+        assert_eq!(revision_of(r#"{"task":{"id":"a-1","revision":7},"entries":[]}"#), Some(7));
+        assert_eq!(revision_of(r#"{"project":{"revision":3}}"#), Some(3));
+        assert_eq!(revision_of(r#"{"tasks":[{"revision":7}]}"#), None);
+    }
+}

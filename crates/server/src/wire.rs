@@ -1,0 +1,40 @@
+//! The words that client and server must spell alike: header names, protocol numbers and file names.
+
+/// The protocol that this version speaks. A change that an older peer would misunderstand raises it.
+pub const PROTOCOL: u32 = 1;
+/// The oldest protocol that this version still serves.
+pub const PROTOCOL_MIN: u32 = 1;
+
+/// Where the operations are: their paths are below this one.
+pub const API: &str = "/api/v1";
+
+/// The calling session's id.
+pub const SESSION: &str = "Tenure-Session";
+/// What proves the session: 64 hexadecimal digits, a secret.
+pub const PROOF: &str = "Tenure-Proof";
+/// The client's id of a mutation; a retry carries the same.
+pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+/// The attempt that a holder acts under: task and generation, e.g. `afc-12@3`.
+pub const ATTEMPT: &str = "Tenure-Attempt";
+/// The lease token of that attempt: 64 hexadecimal digits, a secret.
+pub const LEASE: &str = "Tenure-Lease";
+/// For a claim: the SHA-256 of the lease token that the client derived.
+pub const TOKEN_HASH: &str = "Tenure-Token-Hash";
+/// The fleet's incarnation in which the attempt was granted.
+pub const EPOCH: &str = "Tenure-Epoch";
+/// The protocol that the sender speaks, in requests and in answers.
+pub const PROTOCOL_HEADER: &str = "Tenure-Protocol";
+/// In answers: the name under which the daemon's log knows the request.
+pub const REQUEST: &str = "Tenure-Request";
+
+/// The media type of every request and answer.
+pub const JSON: &str = "application/json";
+/// The media type of every refusal (RFC 9457).
+pub const PROBLEM_JSON: &str = "application/problem+json";
+
+/// The private daemon's socket in its folder.
+pub const SOCKET: &str = "tenure.sock";
+/// The lock that a starting daemon holds.
+pub const START_LOCK: &str = "start.lock";
+/// The private daemon's log in its folder.
+pub const LOG: &str = "daemon.log";

@@ -1,0 +1,8 @@
+//! The surface as a client meets it: real daemons on real sockets, spoken to in raw HTTP.
+
+mod daemon;
+mod fake;
+mod input;
+mod lifecycle;
+mod shapes;
+mod wire;

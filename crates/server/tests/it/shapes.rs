@@ -1,0 +1,78 @@
+//! The answers that do not depend on an operation: unknown routes, health, versions, descriptions.
+
+use std::sync::atomic::Ordering;
+
+use tenure_core::operation::catalog;
+
+use crate::daemon::served;
+use crate::wire::{get, mutation, request};
+
+#[test]
+fn an_unknown_route_names_those_of_its_noun() {
+    let served = served();
+    let answer = served.ask(&get("/api/v1/task/afc-1"));
+    assert_eq!((answer.status, answer.code().as_str()), (404, "not_found"));
+    assert!(answer.body.contains("GET /api/v1/tasks/{task}"), "{}", answer.body);
+    let lost = served.ask(&get("/nowhere/at/all"));
+    assert!(lost.body.contains("/openapi.json"), "{}", lost.body);
+}
+
+#[test]
+fn a_wrong_method_names_the_right_ones() {
+    let served = served();
+    let answer = served.ask(&request("DELETE", "/api/v1/tasks/afc-1"));
+    assert_eq!((answer.status, answer.code().as_str()), (405, "invalid_input"));
+    let allowed = answer.header("allow").expect("an Allow header");
+    assert!(allowed.contains("GET") && allowed.contains("PATCH"), "{allowed}");
+}
+
+#[test]
+fn a_store_that_cannot_tell_is_reported_as_such_and_nothing_more() {
+    let served = served();
+    served.fake.broken.store(true, Ordering::SeqCst);
+    for request in
+        [get("/api/v1/stats"), mutation("POST", "/api/v1/tasks/afc-1/release", "{}"), get("/readyz")]
+    {
+        let answer = served.ask(&request);
+        assert_eq!((answer.status, answer.code().as_str()), (503, "cannot_tell"));
+        assert_eq!(answer.header("retry-after"), Some("1"));
+    }
+    assert_eq!(served.ask(&get("/healthz")).status, 200);
+}
+
+#[test]
+fn readiness_is_a_write_probe_at_most_once_a_second() {
+    let served = served();
+    for _ in 0..20 {
+        let ready = served.ask(&get("/readyz"));
+        assert_eq!((ready.status, &ready.value()["ready"]), (200, &true.into()));
+        assert!(ready.value()["disk_free_bytes"].is_u64() && ready.value()["schema"].is_u64());
+    }
+    assert!(served.fake.probes.load(Ordering::SeqCst) < 20);
+}
+
+#[test]
+fn a_daemon_says_who_it_is_and_whether_it_is_busy() {
+    let served = served();
+    let version = served.ask(&get("/version")).value();
+    assert_eq!((&version["name"], &version["protocol"]), (&"tenure".into(), &1.into()));
+    let answer = served.ask(&get("/api/v1/info"));
+    assert_eq!(answer.header("tenure-protocol"), Some("1"));
+    let info = answer.value();
+    assert_eq!((&info["pid"], &info["busy"]), (&std::process::id().into(), &false.into()));
+    served.fake.queued.store(1, Ordering::SeqCst);
+    assert_eq!(served.ask(&get("/api/v1/info")).value()["busy"], true);
+    served.fake.queued.store(0, Ordering::SeqCst);
+    assert_eq!(served.ask(&get("/api/v1/audit")).value()["events"], 0);
+}
+
+#[test]
+fn the_document_describes_every_operation() {
+    let served = served();
+    let document = served.ask(&get("/openapi.json")).value();
+    assert_eq!(document, tenure_server::http::openapi());
+    let text = document["paths"].to_string();
+    for entry in catalog::entries() {
+        assert!(text.contains(&format!("\"operationId\":\"{}\"", entry.spec.name)), "{}", entry.spec.name);
+    }
+}
