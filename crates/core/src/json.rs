@@ -120,7 +120,7 @@ mod tests {
         assert!(refused(r#"{"a":1,"a":2}"#).contains("occurs twice"));
         assert!(refused(r#"{"a":"\u0000"}"#).contains("NUL"));
         assert!(refused(r#"{"\u0000":1}"#).contains("NUL"));
-        assert!(refused(r#"{"a":"\ud800"}"#).contains("surrogate"));
+        assert!(refused(r#"{"a":"\ud800"}"#).contains("hex escape"));
         assert!(refused(r"[1] 2").contains("trailing"));
         assert!(refused(&format!("{}1{}", "[".repeat(40), "]".repeat(40))).contains("deeper"));
         assert!(refused("{\"a\":\"\u{1}\"}").contains("control"));

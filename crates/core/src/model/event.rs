@@ -45,6 +45,8 @@ text_enum! {
         TaskClosed = "task_closed",
         /// A task ended without its outcome.
         TaskCancelled = "task_cancelled",
+        /// An operator reopened a finished task.
+        TaskReopened = "task_reopened",
         /// An edge was added.
         DependencyAdded = "dependency_added",
         /// An edge was removed.

@@ -388,3 +388,10 @@ pub fn task_digest(kind: Kind, body: &Body) -> Digest {
     let agreed = serde_json::json!([kind, body.title, body.description, body.details.criteria]);
     crate::secret::digest("tenure task v1", &[agreed.to_string().as_bytes()])
 }
+
+/// A title as it is compared: lower-case words with single spaces between them.
+#[must_use]
+pub fn folded_title(title: &str) -> String {
+    let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}

@@ -3,12 +3,13 @@
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::{Answer, Operation, Spec};
+use super::{Answer, Effect, Operation, Spec};
 use crate::envelope::Call;
 use crate::json;
 use crate::model::refusal::Refusal;
 use crate::model::time::FleetTime;
 use crate::rules::Rule;
+use crate::rules::session::heard_of;
 use crate::working_set::{Need, Step, WorkingSet};
 
 /// Calls a macro with every operation: the one list. A surface that wants all operations starts here.
@@ -93,9 +94,13 @@ macro_rules! any_operation {
 
             /// Decides it. The answer is returned as it is stored in a receipt.
             pub fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<String> {
-                match self { $($(#[$meta])* Self::$name(operation) => {
+                let answer = match self { $($(#[$meta])* Self::$name(operation) => {
                     operation.decide(set, call).map(|answer| encode(&answer))
-                })+ }
+                })+ }?;
+                if self.spec().effect != Effect::Read {
+                    heard_of(set, call)?;
+                }
+                Ok(answer)
             }
 
             /// The stored answer as it reads at the moment of answering.

@@ -1,8 +1,28 @@
 //! The rules: pure decisions. A rule reads and writes the working set; the engine loads, takes back and stores.
 
 use crate::envelope::Call;
+use crate::model::ids::SessionId;
+use crate::model::refusal::{Code, Refusal};
+use crate::model::session::Session;
 use crate::operation::Operation;
+use crate::operation::view::AsOf;
 use crate::working_set::{Need, Step, WorkingSet};
+
+pub mod claim;
+pub mod cycle;
+pub mod explain;
+pub mod fence;
+pub mod finish;
+pub mod graph;
+pub mod holding;
+pub mod project;
+pub mod queue;
+pub mod readiness;
+pub mod record;
+pub mod session;
+pub mod status;
+pub mod task;
+pub mod view;
 
 mod pending;
 
@@ -16,4 +36,34 @@ pub trait Rule: Operation {
 
     /// Decides. A refusal leaves nothing behind, whatever was written to the working set before it.
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Self::Answer>;
+}
+
+/// The session that calls. The engine has authenticated it before any rule of a session runs.
+fn caller(call: &Call) -> Step<&Session> {
+    call.session
+        .as_ref()
+        .ok_or_else(|| Refusal::new(Code::SessionRequired, "the call names no session").into())
+}
+
+/// The state that an answer is true at.
+fn as_of(set: &WorkingSet, call: &Call) -> AsOf {
+    let event = crate::model::ids::EventCursor { epoch: call.epoch, number: set.fleet.event };
+    AsOf { event, fleet_time: call.now.fleet }
+}
+
+/// The session's id, for scopes: they only hint, so an absent session hints nothing.
+fn calling_session(call: &Call) -> Option<SessionId> {
+    call.session.as_ref().map(|session| session.id.clone())
+}
+
+/// How many rows a list shows: what was asked for, within the limit.
+fn page_rows(limit: Option<u32>) -> Result<u32, Refusal> {
+    use crate::model::limits::{PAGE_ROWS, PAGE_ROWS_DEFAULT};
+    match limit {
+        None => Ok(PAGE_ROWS_DEFAULT),
+        Some(rows) if (1..=PAGE_ROWS).contains(&rows) => Ok(rows),
+        Some(rows) => {
+            Err(Refusal::field("limit", &format!("is {rows}, not 1 to {PAGE_ROWS}"), "ask in pages"))
+        }
+    }
 }

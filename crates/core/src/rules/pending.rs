@@ -2,7 +2,7 @@
 use super::Rule;
 use crate::envelope::Call;
 use crate::model::refusal::{Code, Refusal};
-use crate::operation::{Operation, graph, ownership, project, queue, record, session, task};
+use crate::operation::{Operation, record};
 use crate::working_set::{Step, WorkingSet};
 
 macro_rules! pending {
@@ -14,51 +14,4 @@ macro_rules! pending {
         }
     )+};
 }
-pending!(
-    session::OpenSession,
-    session::ShowSession,
-    session::ListSessions,
-    session::CloseSession,
-    project::CreateProject,
-    project::ListProjects,
-    project::ShowProject,
-    project::EditProject,
-    project::BindProject,
-    project::UnbindProject,
-    project::ResolveProject,
-    task::CreateTask,
-    task::EditTask,
-    task::OpenTask,
-    task::ShowTask,
-    task::ListTasks,
-    task::FindTask,
-    task::DeferTask,
-    task::ResumeTask,
-    task::ArchiveTask,
-    task::CancelTask,
-    task::ReopenTask,
-    task::ForceRelease,
-    graph::AddDependency,
-    graph::RemoveDependency,
-    graph::RaiseBlocker,
-    graph::ResolveBlocker,
-    queue::Ready,
-    queue::Explain,
-    queue::Next,
-    ownership::Claim,
-    ownership::Heartbeat,
-    ownership::WriteNote,
-    ownership::WriteCheckpoint,
-    ownership::HandOff,
-    ownership::Release,
-    ownership::Close,
-    ownership::Dispose,
-    ownership::Reconcile,
-    ownership::ShowRecovery,
-    record::ListEvents,
-    record::History,
-    record::Statistics,
-    record::PreviewImport,
-    record::ApplyImport,
-    record::RecordOverdue
-);
+pending!(record::PreviewImport, record::ApplyImport);

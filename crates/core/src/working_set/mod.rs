@@ -23,6 +23,7 @@ use crate::model::project::{Binding, Project, Tally};
 use crate::model::refusal::Refusal;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Rank, Task};
+use crate::rules::cycle::Walk;
 use records::{AttemptIndex, SessionIndex, Side};
 use table::{Record, Table};
 
@@ -122,11 +123,11 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
-    /// Tasks of a project whose title is this one, in any letter case.
+    /// A few tasks of a project whose folded title is this one (see [`crate::model::task::folded_title`]).
     Titled {
         /// The project.
         project: ProjectKey,
-        /// The title in lower case.
+        /// The folded title.
         title: String,
     },
     /// Every project.
@@ -204,6 +205,20 @@ impl From<Need> for Stop {
 /// What a rule returns: its answer, or why it stopped.
 pub type Step<T> = Result<T, Stop>;
 
+/// Takes several steps and, if any of them lack something, says all that they lack at once.
+pub fn together<T>(steps: impl IntoIterator<Item = Step<T>>) -> Step<Vec<T>> {
+    let mut taken = Vec::new();
+    let mut needs = Vec::new();
+    for step in steps {
+        match step {
+            Ok(value) => taken.push(value),
+            Err(Stop::Need(more)) => needs.extend(more),
+            Err(refused) => return Err(refused),
+        }
+    }
+    if needs.is_empty() { Ok(taken) } else { Err(Stop::Need(needs)) }
+}
+
 /// What an event is about, as a rule states it; the engine adds number, time and actor.
 #[derive(Debug, Clone, Default)]
 pub struct About {
@@ -277,6 +292,9 @@ pub struct WorkingSet {
     pub moments: BTreeMap<ProjectKey, Moments>,
     /// Events of the batch's accepted commands, to be stored.
     pub events: Vec<StoredEvent>,
+    /// How far the current command's walk through the graph has come. It survives the pauses in which needed
+    /// rows are loaded, so that a long walk is walked once.
+    pub walk: Option<Walk>,
     drafts: Vec<(EventKind, About)>,
 }
 
@@ -340,8 +358,14 @@ impl WorkingSet {
             pages: BTreeMap::new(),
             moments: BTreeMap::new(),
             events: Vec::new(),
+            walk: None,
             drafts: Vec::new(),
         }
+    }
+
+    /// Starts a command: what an earlier one's walk found is not valid for it.
+    pub fn begin(&mut self) {
+        self.walk = None;
     }
 
     /// Takes back everything that the current command did.

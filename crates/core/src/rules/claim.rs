@@ -1,0 +1,313 @@
+//! Claiming: one owner per task, decided in the claim's own transaction.
+
+use serde_json::json;
+
+use super::explain::reason;
+use super::readiness::put;
+use super::status::{is_deferred, status};
+use super::view::{brief, recovery_packet};
+use super::{Rule, caller, calling_session, project, queue};
+use crate::envelope::Call;
+use crate::model::attempt::{Attempt, AttemptMode, AttemptState, EntryKind};
+use crate::model::event::EventKind;
+use crate::model::ids::{AttemptId, ProjectKey, TaskId};
+use crate::model::limits::{LIST_ITEMS, check_count, heartbeat_ms};
+use crate::model::project::{Project, Recovery};
+use crate::model::refusal::{Code, Refusal};
+use crate::model::session::{Served, Session};
+use crate::model::status::Status;
+use crate::model::task::{Kind, Rank, Task, task_digest};
+use crate::operation::ownership::{Claim, Claimed};
+use crate::working_set::{About, Need, Source, Step, WorkingSet};
+
+/// How many rows of a queue a claim asks for first.
+pub const FIRST_ROWS: u32 = 8;
+
+impl Rule for Claim {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        let mut needs = Vec::new();
+        if let Some(task) = &self.task {
+            needs.extend([Need::Task(task.clone()), Need::Body(task.clone())]);
+            needs.extend([Need::Project(task.project.clone()), Need::Tallies(task.project.clone())]);
+            return needs;
+        }
+        needs.extend(calling_session(call).map(Need::CurrentAttemptsOf));
+        for key in &self.projects {
+            needs.extend([Need::Project(key.clone()), Need::Tallies(key.clone())]);
+            for source in [Source::Ready, Source::Recovery] {
+                needs.push(Need::Queue {
+                    project: key.clone(),
+                    source,
+                    after: Rank::FIRST,
+                    count: FIRST_ROWS,
+                });
+            }
+        }
+        needs
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Claimed> {
+        let session = caller(call)?.clone();
+        match &self.task {
+            Some(id) => claim_named(set, call, &session, id),
+            None => claim_next(set, call, &session, self),
+        }
+    }
+}
+
+/// Claims the task that the caller names, or says exactly why not.
+fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId) -> Step<Claimed> {
+    let task = set.existing_task(id)?;
+    if let Some(attempt) = set.current_attempt(&task)? {
+        if attempt.is_live(call.now.fleet) {
+            if attempt.session == session.id {
+                return answer(set, call, &attempt, true);
+            }
+            return Err(lease_held(call, &attempt).into());
+        }
+        let project = project::existing(set, &id.project)?;
+        if project.policy.recovery == Recovery::Manual {
+            let detail = format!("{} expired and {} recovers by hand", attempt.id, project.key);
+            return Err(Refusal::new(Code::ManualRecovery, detail).into());
+        }
+    } else if !matches!(status(set, call.now, &task)?, Status::Ready) || task.kind == Kind::Objective {
+        return Err(reason(set, call, &task)?.refusal(id).into());
+    }
+    if let Some(kept) = kept_for_another(call, session, &task) {
+        return Err(kept.into());
+    }
+    let missing = missing_capabilities(session, &task);
+    if !missing.is_empty() {
+        let detail = format!("{id} requires {}, which this session does not offer", missing.join(", "));
+        return Err(Refusal::new(Code::NotReady, detail).next("open a session that offers it").into());
+    }
+    grant(set, call, session, task)
+}
+
+/// The refusal that tells a loser who holds the task and for how long.
+pub fn lease_held(call: &Call, attempt: &Attempt) -> Refusal {
+    let left = attempt.deadline.since_ms(call.now.fleet);
+    let id = &attempt.id.task;
+    let detail = format!("{id} is held by {} for another {} s", attempt.principal, (left + 999) / 1000);
+    Refusal::new(Code::LeaseHeld, detail)
+        .next("take other work: `tenure claim`")
+        .fact("task", id.to_string())
+        .fact("holder", attempt.principal.as_str())
+        .fact("attempt", attempt.id.to_string())
+        .fact("expires_in_ms", left)
+}
+
+/// The refusal of a task that a handoff keeps for another agent.
+fn kept_for_another(call: &Call, session: &Session, task: &Task) -> Option<Refusal> {
+    let reserved = task.reserved.as_ref()?;
+    if reserved.principal == session.principal || call.now.fleet.has_reached(reserved.until) {
+        return None;
+    }
+    let left = reserved.until.since_ms(call.now.fleet);
+    let detail =
+        format!("{} is kept for {} for another {} s", task.id, reserved.principal, (left + 999) / 1000);
+    let refusal = Refusal::new(Code::Reserved, detail).next("take other work: `tenure claim`");
+    Some(refusal.fact("reserved_for", reserved.principal.as_str()).fact("expires_in_ms", left))
+}
+
+fn missing_capabilities(session: &Session, task: &Task) -> Vec<String> {
+    let missing = task.requires.iter().filter(|capability| !session.capabilities.contains(capability));
+    missing.map(ToString::to_string).collect()
+}
+
+/// A task that could be claimed, and what decides between several: priority, the project served least recently,
+/// fresh work before recovery, then the queue's own order.
+struct Candidate {
+    task: Task,
+    order: (u8, bool, u64, Rank),
+}
+
+/// Claims the next task that is eligible in the caller's projects.
+fn claim_next(set: &mut WorkingSet, call: &Call, session: &Session, claim: &Claim) -> Step<Claimed> {
+    check_count("projects", claim.projects.len(), LIST_ITEMS)?;
+    if claim.projects.is_empty() {
+        return Err(Refusal::new(Code::AmbiguousProject, "neither a task nor a project is named").into());
+    }
+    let projects: Vec<Project> =
+        claim.projects.iter().map(|key| project::existing(set, key)).collect::<Step<_>>()?;
+    if !claim.another {
+        let held = set.current_attempts_of(&session.id)?;
+        let held = held.into_iter().filter(|attempt| claim.projects.contains(&attempt.id.task.project));
+        if let Some(attempt) = held.into_iter().find(|attempt| attempt.is_live(call.now.fleet)) {
+            return answer(set, call, &attempt, true);
+        }
+    }
+    let mut best: Option<Candidate> = None;
+    let mut limit = None;
+    for project in &projects {
+        if let Some(reached) = limit_reached(set, call, session, project)? {
+            limit = Some(reached);
+            continue;
+        }
+        let served = set.served_at(&session.id, &project.key)?;
+        let fresh = queue::first_ready(set, call, &project.key, |task| is_eligible(call, session, task))?;
+        let expired = if claim.no_recovery || project.policy.recovery == Recovery::Manual {
+            None
+        } else {
+            queue::first_expired(set, call, &project.key, |task| is_eligible(call, session, task))?
+        };
+        for (task, is_recovery) in [(fresh, false), (expired, true)] {
+            let Some(task) = task else { continue };
+            let order = (task.priority.get(), is_recovery, served, task.rank());
+            if best.as_ref().is_none_or(|best| order < best.order) {
+                best = Some(Candidate { task, order });
+            }
+        }
+    }
+    match (best, limit) {
+        (Some(best), _) => grant(set, call, session, best.task),
+        (None, Some(limit)) => Err(limit.into()),
+        (None, None) => Err(queue::nothing_eligible(set, call, &claim.projects)?.into()),
+    }
+}
+
+/// Whether this session may take a task that is otherwise free.
+pub fn is_eligible(call: &Call, session: &Session, task: &Task) -> bool {
+    task.kind != Kind::Objective
+        && !is_deferred(task, call.now)
+        && missing_capabilities(session, task).is_empty()
+        && kept_for_another(call, session, task).is_none()
+}
+
+/// The refusal of a claim beyond a project's limits.
+fn limit_reached(
+    set: &WorkingSet,
+    call: &Call,
+    session: &Session,
+    project: &Project,
+) -> Step<Option<Refusal>> {
+    let policy = &project.policy;
+    if policy.attempts_max.is_none() && policy.attempts_per_principal_max.is_none() {
+        return Ok(None);
+    }
+    let mut live = set.current_attempts_in(&project.key)?;
+    live.retain(|attempt| attempt.is_live(call.now.fleet));
+    let own = live.iter().filter(|attempt| attempt.principal == session.principal).count();
+    let over = |count: usize, most: Option<u32>| most.filter(|most| count as u64 >= u64::from(*most));
+    let detail = if let Some(most) = over(live.len(), policy.attempts_max) {
+        format!("{} has {most} live attempts, which is its limit", project.key)
+    } else if let Some(most) = over(own, policy.attempts_per_principal_max) {
+        format!(
+            "{} holds {most} tasks in {}, which is the limit of one agent",
+            session.principal, project.key
+        )
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Refusal::new(Code::LimitReached, detail)))
+}
+
+/// Gives the task to the session: ends what expired, raises the generation, starts the attempt.
+fn grant(set: &mut WorkingSet, call: &Call, session: &Session, task: Task) -> Step<Claimed> {
+    let project = project::existing(set, &task.id.project)?;
+    if let Some(refusal) = limit_reached(set, call, session, &project)? {
+        return Err(refusal.into());
+    }
+    let envelope = &call.envelope;
+    let (Some(token_hash), Some(claim_operation)) = (envelope.token_hash, envelope.operation_id.clone())
+    else {
+        let wrong = "is missing";
+        return Err(Refusal::field("token_hash", wrong, "send the SHA-256 of the derived lease token").into());
+    };
+    let recovers = end_expired(set, call, &task)?;
+    let mode = if recovers.is_some() { AttemptMode::Recovery } else { AttemptMode::Fresh };
+    let lease_ms = project.policy.lease_ms.unwrap_or(call.durations.lease_ms_default);
+    let now = call.now.fleet;
+    let id = AttemptId { task: task.id.clone(), generation: task.generation.next() };
+    let attempt = Attempt {
+        id: id.clone(),
+        session: session.id.clone(),
+        principal: session.principal.clone(),
+        state: AttemptState::Active,
+        mode,
+        current: true,
+        token_hash,
+        claim_operation,
+        lease_ms,
+        deadline: now.plus_ms(lease_ms),
+        started_at: now,
+        heartbeat_at: now,
+        heartbeat_operation: None,
+        progress_at: now,
+        task_digest: task_digest(task.kind, &set.body(&task.id)?),
+        recovers: recovers.as_ref().map(|attempt| attempt.id.generation),
+        disposition: None,
+        cancel_requested: false,
+        ended_at: None,
+    };
+    set.attempts.load_absent(id.clone());
+    set.attempts.put(attempt.clone());
+    put(set, call.now, Task { generation: id.generation, held: true, reserved: None, ..task })?;
+    let data = json!({ "mode": mode, "recovers": attempt.recovers, "deadline": attempt.deadline });
+    let event = set.record(EventKind::TaskClaimed, About::attempt(&id, data));
+    serve(set, session, &project.key, event.0);
+    answer(set, call, &attempt, false)
+}
+
+/// Ends the expired attempt that is taken over; records its expiry unless that was done in the background.
+fn end_expired(set: &mut WorkingSet, call: &Call, task: &Task) -> Step<Option<Attempt>> {
+    let Some(attempt) = set.current_attempt(task)? else { return Ok(None) };
+    if attempt.state == AttemptState::Active {
+        set.record(
+            EventKind::LeaseExpired,
+            About::attempt(&attempt.id, json!({ "deadline": attempt.deadline })),
+        );
+    }
+    let state = match attempt.state {
+        AttemptState::Active => AttemptState::Expired,
+        state => state,
+    };
+    set.attempts.put(Attempt { state, current: false, ended_at: Some(call.now.fleet), ..attempt.clone() });
+    Ok(Some(attempt))
+}
+
+fn serve(set: &mut WorkingSet, session: &Session, project: &ProjectKey, event: u64) {
+    set.served.put(Served { session: session.id.clone(), project: project.clone(), event });
+}
+
+fn answer(set: &WorkingSet, call: &Call, attempt: &Attempt, resumed: bool) -> Step<Claimed> {
+    let id = &attempt.id.task;
+    let recovery = match attempt.recovers {
+        Some(generation) => {
+            let old = set.attempt(&AttemptId { task: id.clone(), generation })?;
+            old.map(|old| recovery_packet(set, call, &old)).transpose()?
+        }
+        None => None,
+    };
+    let handoff =
+        if attempt.id.generation.0 > 1 && recovery.is_none() { last_handoff(set, id)? } else { None };
+    let next = if recovery.is_some() && attempt.disposition.is_none() {
+        format!(
+            "look at what the expired attempt left, then `tenure dispose {id} --disposition resume` (or restart)"
+        )
+    } else {
+        format!(
+            "work, and `tenure heartbeat {id}` every {} s; then `tenure close {id}`",
+            heartbeat_ms(attempt.lease_ms) / 1000
+        )
+    };
+    Ok(Claimed {
+        task: brief(set, call, id)?,
+        attempt: attempt.id.clone(),
+        generation: attempt.id.generation,
+        deadline: attempt.deadline,
+        expires_in_ms: attempt.deadline.since_ms(call.now.fleet).max(0),
+        heartbeat_ms: heartbeat_ms(attempt.lease_ms),
+        resumed,
+        mode: attempt.mode,
+        claim_operation: attempt.claim_operation.clone(),
+        recovery,
+        handoff,
+        next,
+    })
+}
+
+fn last_handoff(set: &WorkingSet, id: &TaskId) -> Step<Option<String>> {
+    let entries = set.entries_of(id)?;
+    Ok(entries.into_iter().rev().find(|entry| entry.kind == EntryKind::Handoff).map(|entry| entry.text))
+}

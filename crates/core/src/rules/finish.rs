@@ -1,0 +1,472 @@
+//! How work ends: handed off, released, closed or cancelled. Each is one step, whole or not at all.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde_json::json;
+
+use super::Rule;
+use super::claim::lease_held;
+use super::cycle::check_wait;
+use super::fence::{held, scope};
+use super::holding::{Words, check_evidence, write_entry};
+use super::readiness::{after_lifecycle, in_place_of, put, recount};
+use super::status::unfinished_children;
+use super::view::brief;
+use crate::envelope::Call;
+use crate::model::attempt::{Attempt, AttemptMode, AttemptState, EntryData, EntryKind};
+use crate::model::dependency::{Dependency, DependencyKind};
+use crate::model::event::EventKind;
+use crate::model::ids::{AttemptId, TaskId};
+use crate::model::limits::{LIST_ITEMS, TEXT_BYTES, check_count, check_text};
+use crate::model::refusal::{Code, Refusal};
+use crate::model::task::{Body, Kind, Lifecycle, Reservation, Resolution, Task, task_digest};
+use crate::operation::ownership::{Close, Ended, HandOff, Release};
+use crate::operation::task::{CancelTask, CancelledTask, Dependents};
+use crate::working_set::{About, Need, Step, WorkingSet, together};
+
+/// What giving back or finishing will surely need.
+fn ending_scope(call: &Call, task: &TaskId) -> Vec<Need> {
+    let mut needs = scope(call);
+    needs.extend([Need::Task(task.clone()), Need::Body(task.clone()), Need::Tallies(task.project.clone())]);
+    needs.extend([Need::DependenciesOn(task.clone()), Need::DependenciesOf(task.clone())]);
+    needs
+}
+
+/// Ends an attempt; the task is free of it.
+fn end_attempt(set: &mut WorkingSet, call: &Call, attempt: Attempt, state: AttemptState) {
+    set.attempts.put(Attempt { state, current: false, ended_at: Some(call.now.fleet), ..attempt });
+}
+
+impl Rule for HandOff {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        ending_scope(call, &self.task)
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Ended> {
+        check_text("text", &self.text, TEXT_BYTES, false)?;
+        check_evidence(&self.evidence)?;
+        let attempt = held(set, call, &self.task)?;
+        if let Some(agent) = &self.to
+            && set.principal(agent)?.is_none()
+        {
+            return Err(Refusal::not_found("agent", agent)
+                .next("`tenure session list` shows who is here")
+                .into());
+        }
+        let data = EntryData { evidence: self.evidence.clone(), tree: self.tree, ..EntryData::default() };
+        let words = Words { kind: EntryKind::Handoff, text: &self.text, data };
+        write_entry(set, call, EventKind::TaskHandedOff, &self.task, Some(&attempt.id), words)?;
+        let reserved = self.to.clone().map(|principal| Reservation {
+            principal,
+            until: call.now.fleet.plus_ms(call.durations.handoff_window_ms),
+        });
+        give_back(set, call, &attempt, AttemptState::HandedOff, reserved)?;
+        let next = match &self.to {
+            Some(agent) => format!("it is kept for {agent}; take other work: `tenure claim`"),
+            None => "take other work: `tenure claim`".to_owned(),
+        };
+        ended(set, call, &self.task, Some(attempt.id), Vec::new(), next)
+    }
+}
+
+fn give_back(
+    set: &mut WorkingSet,
+    call: &Call,
+    attempt: &Attempt,
+    state: AttemptState,
+    reserved: Option<Reservation>,
+) -> Step<()> {
+    end_attempt(set, call, attempt.clone(), state);
+    let task = set.existing_task(&attempt.id.task)?;
+    put(set, call.now, Task { held: false, reserved, ..task })
+}
+
+impl Rule for Release {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        ending_scope(call, &self.task)
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Ended> {
+        let attempt = held(set, call, &self.task)?;
+        if let Some(note) = &self.note {
+            check_text("note", note, TEXT_BYTES, false)?;
+            let words = Words { kind: EntryKind::Note, text: note, data: EntryData::default() };
+            write_entry(set, call, EventKind::NoteRecorded, &self.task, Some(&attempt.id), words)?;
+        }
+        set.record(EventKind::TaskReleased, About::attempt(&attempt.id, json!({})));
+        give_back(set, call, &attempt, AttemptState::Released, None)?;
+        let next = "take other work: `tenure claim`".to_owned();
+        ended(set, call, &self.task, Some(attempt.id), Vec::new(), next)
+    }
+}
+
+fn ended(
+    set: &WorkingSet,
+    call: &Call,
+    task: &TaskId,
+    attempt: Option<AttemptId>,
+    freed: Vec<TaskId>,
+    next: String,
+) -> Step<Ended> {
+    Ok(Ended { task: brief(set, call, task)?, attempt, freed, next })
+}
+
+impl Rule for Close {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        ending_scope(call, &self.task)
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Ended> {
+        check_evidence(&self.evidence)?;
+        check_count("lessons", self.lessons.len(), LIST_ITEMS)?;
+        check_count("criteria", self.criteria.len(), LIST_ITEMS)?;
+        let note = self.note.as_deref().unwrap_or("");
+        check_text("note", note, TEXT_BYTES, true)?;
+        let task = set.existing_task(&self.task)?;
+        let attempt = authority(set, call, &task, self.revision)?;
+        let resolution = self.resolution.unwrap_or(Resolution::Done);
+        self.check_outcome(set, &task, attempt.as_ref(), resolution)?;
+        let data = EntryData {
+            evidence: self.evidence.clone(),
+            criteria: self.criteria.clone(),
+            disposition: attempt.as_ref().and_then(|attempt| attempt.disposition),
+            tree: None,
+        };
+        let id = attempt.as_ref().map(|attempt| attempt.id.clone());
+        for lesson in &self.lessons {
+            check_text("lesson", lesson, TEXT_BYTES, false)?;
+            let words = Words { kind: EntryKind::Lesson, text: lesson, data: EntryData::default() };
+            write_entry(set, call, EventKind::NoteRecorded, &task.id, id.as_ref(), words)?;
+        }
+        let words = Words { kind: EntryKind::Completion, text: note, data };
+        write_entry(set, call, EventKind::TaskClosed, &task.id, id.as_ref(), words)?;
+        if let Some(attempt) = attempt {
+            end_attempt(set, call, attempt, AttemptState::Closed);
+        }
+        let freed = finish(set, call, task, resolution, None)?;
+        let next = match freed.as_slice() {
+            [] => "take other work: `tenure claim`".to_owned(),
+            freed => format!("{} became ready: `tenure claim`", names(freed)),
+        };
+        ended(set, call, &self.task, id, freed, next)
+    }
+}
+
+/// The first few of some ids, for a sentence.
+fn names(ids: &[TaskId]) -> String {
+    let shown: Vec<String> = ids.iter().take(5).map(ToString::to_string).collect();
+    let more = ids.len().saturating_sub(5);
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
+impl Close {
+    /// Refuses when something that belongs to the outcome is missing, listing all of it.
+    fn check_outcome(
+        &self,
+        set: &WorkingSet,
+        task: &Task,
+        attempt: Option<&Attempt>,
+        resolution: Resolution,
+    ) -> Step<()> {
+        if resolution.lifecycle() != Lifecycle::Done {
+            let wrong = format!("is {resolution}, which is no outcome");
+            return Err(Refusal::field("resolution", &wrong, "use `tenure task cancel` for it").into());
+        }
+        let body = set.body(&task.id)?;
+        if let Some(attempt) = attempt
+            && attempt.task_digest != task_digest(task.kind, &body)
+        {
+            let digest = task_digest(task.kind, &body);
+            let detail = format!("{} changed after it was claimed", task.id);
+            let next = format!("read it, then `tenure reconcile {} --digest {digest}`", task.id);
+            return Err(Refusal::new(Code::TaskChanged, detail)
+                .next(next)
+                .fact("digest", digest.to_string())
+                .into());
+        }
+        let mut missing = self.unanswered(&body)?;
+        if attempt
+            .is_some_and(|attempt| attempt.mode == AttemptMode::Recovery && attempt.disposition.is_none())
+        {
+            missing.push(format!("a disposition of the expired attempt (`tenure dispose {}`)", task.id));
+        }
+        if resolution == Resolution::AlreadyDelivered && self.evidence.is_empty() {
+            missing.push("evidence of what was already delivered (--commit, --pull-request)".to_owned());
+        }
+        if task.kind == Kind::Objective {
+            for child in unfinished_children(set, &task.id)? {
+                missing.push(format!("its child {} is not finished", child.id));
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        missing.truncate(LIST_ITEMS);
+        let detail = format!("{} cannot be closed yet: {}", task.id, missing.join("; "));
+        Err(Refusal::new(Code::RequirementsMissing, detail).fact("missing", missing).into())
+    }
+
+    /// Criteria without an answer; an answer to a criterion that does not exist is refused.
+    fn unanswered(&self, body: &Body) -> Result<Vec<String>, Refusal> {
+        let known: BTreeMap<&str, &str> = body
+            .details
+            .criteria
+            .iter()
+            .map(|criterion| (criterion.id.as_str(), criterion.text.as_str()))
+            .collect();
+        for (id, answer) in &self.criteria {
+            check_text("criteria", answer, TEXT_BYTES, false)?;
+            if !known.contains_key(id.as_str()) {
+                let wrong = format!("answers {id:?}, which is no criterion of this task");
+                return Err(Refusal::field("criteria", &wrong, "`tenure show` lists them"));
+            }
+        }
+        let open = known.iter().filter(|(id, _)| !self.criteria.contains_key(**id));
+        Ok(open.map(|(id, text)| format!("an answer to {id} ({text})")).collect())
+    }
+}
+
+/// By what right the caller ends a task: its own live attempt, or the revision of a task that nobody holds.
+fn authority(set: &WorkingSet, call: &Call, task: &Task, revision: Option<u64>) -> Step<Option<Attempt>> {
+    if call.envelope.fence.is_some() {
+        return held(set, call, &task.id).map(Some);
+    }
+    if task.lifecycle.is_finished() {
+        let how = task.resolution.map_or("finished", |resolution| resolution.as_str());
+        let refusal = Refusal::new(Code::StateConflict, format!("{} is over already ({how})", task.id));
+        return Err(refusal.next("only an operator reopens it").into());
+    }
+    if let Some(attempt) = set.current_attempt(task)? {
+        if attempt.is_live(call.now.fleet) {
+            return Err(lease_held(call, &attempt).into());
+        }
+        let detail = format!("{} expired; what it left must be looked at first", attempt.id);
+        let next = format!("take it over: `tenure claim {}`", task.id);
+        return Err(Refusal::new(Code::StateConflict, detail).next(next).into());
+    }
+    match revision {
+        Some(revision) if revision == task.revision => Ok(None),
+        Some(revision) => {
+            let detail = format!("{} is at revision {}, not {revision}", task.id, task.revision);
+            Err(Refusal::new(Code::RevisionConflict, detail).fact("revision", task.revision).into())
+        }
+        None => {
+            let wrong = format!("is missing: nobody holds {}", task.id);
+            let remedy =
+                format!("claim it first, or name the revision you saw: --revision {}", task.revision);
+            Err(Refusal::field("revision", &wrong, &remedy).into())
+        }
+    }
+}
+
+/// Ends a task and keeps the facts of everything that depends on it. Returns the tasks that became ready.
+fn finish(
+    set: &mut WorkingSet,
+    call: &Call,
+    task: Task,
+    resolution: Resolution,
+    successor: Option<TaskId>,
+) -> Step<Vec<TaskId>> {
+    let id = task.id.clone();
+    put(
+        set,
+        call.now,
+        Task {
+            lifecycle: resolution.lifecycle(),
+            resolution: Some(resolution),
+            successor,
+            held: false,
+            reserved: None,
+            revision: task.revision + 1,
+            ..task
+        },
+    )?;
+    after_lifecycle(set, call, &id)
+}
+
+impl Rule for CancelTask {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        ending_scope(call, &self.task)
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<CancelledTask> {
+        check_text("reason", &self.reason, TEXT_BYTES, false)?;
+        let task = set.existing_task(&self.task)?;
+        let resolution = self.resolution.unwrap_or(Resolution::Cancelled);
+        self.check_resolution(set, &task, resolution)?;
+        if let Some(asked) = self.ask_holder(set, call, &task)? {
+            return Ok(asked);
+        }
+        let attempt = self.cancel_authority(set, call, &task)?;
+        let waiting = waiting_for(set, &task.id)?;
+        if !waiting.is_empty() && self.dependents.is_none() && self.successor.is_none() {
+            let detail = format!("{} wait for {}", names(&waiting), task.id);
+            let waiting: Vec<String> = waiting.iter().map(ToString::to_string).collect();
+            return Err(Refusal::new(Code::DependentsUndecided, detail).fact("waiting", waiting).into());
+        }
+        let mut outcome = Cancellation::default();
+        if let Some(attempt) = attempt {
+            end_attempt(set, call, attempt, AttemptState::Cancelled);
+        }
+        if let Some(successor) = &self.successor {
+            self.stand_in(set, &task, successor, resolution)?;
+        }
+        outcome.cancel(set, call, &task.id, resolution, self)?;
+        match self.dependents {
+            None | Some(Dependents::Keep) => {
+                outcome.kept_waiting = if self.successor.is_none() { waiting } else { vec![] }
+            }
+            Some(Dependents::Release) => outcome.release(set, call, &task.id, waiting)?,
+            Some(Dependents::Cancel) => outcome.cancel_waiting(set, call, &task.id, waiting, self)?,
+        }
+        Ok(CancelledTask {
+            task: brief(set, call, &task.id)?,
+            also_cancelled: outcome.also_cancelled,
+            released: outcome.released,
+            kept_waiting: outcome.kept_waiting,
+            asked_to_stop: None,
+        })
+    }
+}
+
+impl CancelTask {
+    /// Refuses a resolution that is an outcome, and a successor that is missing, superfluous or a circle.
+    fn check_resolution(&self, set: &WorkingSet, task: &Task, resolution: Resolution) -> Step<()> {
+        if resolution.lifecycle() != Lifecycle::Cancelled {
+            let wrong = format!("is {resolution}, which is an outcome");
+            return Err(Refusal::field("resolution", &wrong, "use `tenure close` for it").into());
+        }
+        match &self.successor {
+            None if resolution.needs_successor() => {
+                let wrong = format!("is missing for {resolution}");
+                Err(Refusal::field("successor", &wrong, "name the task that stands in its place").into())
+            }
+            Some(_) if !resolution.needs_successor() => {
+                let wrong = format!("has no meaning for {resolution}");
+                Err(Refusal::field("successor", &wrong, "use the resolution duplicate or superseded").into())
+            }
+            Some(successor) if in_place_of(set, successor)?.id == task.id => {
+                let detail = format!("{successor} is or leads back to {}", task.id);
+                Err(Refusal::new(Code::DependencyCycle, detail).next("name another successor").into())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Somebody else's live work is not ended: its holder is asked to stop.
+    fn ask_holder(&self, set: &mut WorkingSet, call: &Call, task: &Task) -> Step<Option<CancelledTask>> {
+        let Some(attempt) = set.current_attempt(task)? else { return Ok(None) };
+        if call.envelope.fence.is_some() || !attempt.is_live(call.now.fleet) {
+            return Ok(None);
+        }
+        let asked_to_stop = Some(attempt.principal.clone());
+        set.record(EventKind::CancelRequested, About::attempt(&attempt.id, json!({ "reason": self.reason })));
+        set.attempts.put(Attempt { cancel_requested: true, ..attempt });
+        Ok(Some(CancelledTask {
+            task: brief(set, call, &task.id)?,
+            also_cancelled: Vec::new(),
+            released: Vec::new(),
+            kept_waiting: Vec::new(),
+            asked_to_stop,
+        }))
+    }
+
+    /// A holder cancels under its lease, others under the revision; an expired attempt does not stand in the way.
+    fn cancel_authority(&self, set: &WorkingSet, call: &Call, task: &Task) -> Step<Option<Attempt>> {
+        let expired = set.current_attempt(task)?.filter(|attempt| !attempt.is_live(call.now.fleet));
+        if call.envelope.fence.is_none() && expired.is_some() {
+            let free = Task { held: false, ..task.clone() };
+            authority(set, call, &free, self.revision)?;
+            return Ok(expired);
+        }
+        authority(set, call, task, self.revision)
+    }
+
+    /// Records who stands in the task's place, and refuses when that makes a waiting task wait for itself.
+    fn stand_in(
+        &self,
+        set: &mut WorkingSet,
+        task: &Task,
+        successor: &TaskId,
+        resolution: Resolution,
+    ) -> Step<()> {
+        set.existing_task(successor)?;
+        let (from, kind, on) = match resolution {
+            Resolution::Duplicate => (&task.id, DependencyKind::Duplicates, successor),
+            _ => (successor, DependencyKind::Supersedes, &task.id),
+        };
+        let edge = Dependency { task: from.clone(), kind, on: on.clone(), optional: false };
+        set.dependencies.put(edge);
+        for waiting in waiting_for(set, &task.id)? {
+            check_wait(set, &waiting, successor)?;
+        }
+        Ok(())
+    }
+}
+
+/// The unfinished tasks that wait for a task.
+fn waiting_for(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
+    let edges = set.dependencies_on(id)?;
+    let waits = edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks);
+    let tasks = together(waits.map(|edge| set.existing_task(&edge.task)))?;
+    Ok(tasks.into_iter().filter(|task| !task.lifecycle.is_finished()).map(|task| task.id).collect())
+}
+
+/// What a cancellation did so far.
+#[derive(Default)]
+struct Cancellation {
+    also_cancelled: Vec<TaskId>,
+    released: Vec<TaskId>,
+    kept_waiting: Vec<TaskId>,
+}
+
+impl Cancellation {
+    fn cancel(
+        &mut self,
+        set: &mut WorkingSet,
+        call: &Call,
+        id: &TaskId,
+        resolution: Resolution,
+        request: &CancelTask,
+    ) -> Step<()> {
+        let task = set.existing_task(id)?;
+        let words = Words { kind: EntryKind::Completion, text: &request.reason, data: EntryData::default() };
+        write_entry(set, call, EventKind::TaskCancelled, id, None, words)?;
+        finish(set, call, task, resolution, request.successor.clone().filter(|_| *id == request.task))?;
+        Ok(())
+    }
+
+    fn release(&mut self, set: &mut WorkingSet, call: &Call, id: &TaskId, waiting: Vec<TaskId>) -> Step<()> {
+        for task in &waiting {
+            set.dependencies.remove(&(task.clone(), DependencyKind::Blocks, id.clone()));
+            let data = json!({ "kind": DependencyKind::Blocks, "on": id, "because": "released" });
+            set.record(EventKind::DependencyRemoved, About::task(task, data));
+        }
+        recount(set, call.now, &waiting.iter().cloned().collect::<BTreeSet<_>>())?;
+        self.released = waiting;
+        Ok(())
+    }
+
+    /// Cancels what waits, and what waits for that. Work that somebody holds stays and keeps waiting.
+    fn cancel_waiting(
+        &mut self,
+        set: &mut WorkingSet,
+        call: &Call,
+        _id: &TaskId,
+        waiting: Vec<TaskId>,
+        request: &CancelTask,
+    ) -> Step<()> {
+        let mut queue: VecDeque<TaskId> = waiting.into();
+        let mut seen: BTreeSet<TaskId> = queue.iter().cloned().collect();
+        while let Some(id) = queue.pop_front() {
+            if set.existing_task(&id)?.held {
+                self.kept_waiting.push(id);
+                continue;
+            }
+            self.cancel(set, call, &id, Resolution::Cancelled, request)?;
+            queue.extend(waiting_for(set, &id)?.into_iter().filter(|next| seen.insert(next.clone())));
+            self.also_cancelled.push(id);
+        }
+        Ok(())
+    }
+}

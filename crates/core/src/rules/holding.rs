@@ -1,0 +1,248 @@
+//! What a holder does while it works: heartbeat, note, checkpoint, disposition, reconciliation.
+
+use serde_json::json;
+
+use super::fence::{held, own_attempt, scope};
+use super::view::{attempt_view, recovery_packet};
+use super::{Rule, caller};
+use crate::envelope::Call;
+use crate::model::attempt::{
+    Attempt, AttemptMode, AttemptState, Disposition, Entry, EntryData, EntryKind, Evidence,
+};
+use crate::model::event::EventKind;
+use crate::model::ids::{AttemptId, EventNumber, TaskId};
+use crate::model::limits::{PROGRESS_OVERDUE_MS, TEXT_BYTES, check_line, check_text, heartbeat_ms};
+use crate::model::refusal::{Code, Refusal};
+use crate::model::task::task_digest;
+use crate::operation::ownership::{
+    Alive, Attempts, Dispose, Heartbeat, Reconcile, Recorded, ShowRecovery, WriteCheckpoint, WriteNote,
+};
+use crate::working_set::{About, Need, Step, WorkingSet};
+
+/// An entry to be recorded: what it is, its text and its structured part.
+pub struct Words<'a> {
+    /// What it is.
+    pub kind: EntryKind,
+    /// The text.
+    pub text: &'a str,
+    /// The structured part.
+    pub data: EntryData,
+}
+
+/// Records an entry together with its event. The text itself stays out of the event, which names its digest.
+pub fn write_entry(
+    set: &mut WorkingSet,
+    call: &Call,
+    event: EventKind,
+    task: &TaskId,
+    attempt: Option<&AttemptId>,
+    words: Words<'_>,
+) -> Step<EventNumber> {
+    let principal = caller(call)?.principal.clone();
+    let digest = crate::secret::digest("tenure entry v1", &[words.text.as_bytes()]);
+    let data = json!({ "entry": words.kind, "text_sha256": digest, "data": words.data });
+    let about = About { attempt: attempt.cloned(), ..About::task(task, data) };
+    let number = set.record(event, about);
+    set.entries.load_absent(number);
+    set.entries.put(Entry {
+        number,
+        task: task.clone(),
+        attempt: attempt.cloned(),
+        kind: words.kind,
+        principal,
+        at: call.now.wall,
+        text: words.text.to_owned(),
+        data: words.data,
+    });
+    Ok(number)
+}
+
+/// Refuses evidence that is no plain line.
+pub fn check_evidence(evidence: &Evidence) -> Result<(), Refusal> {
+    let fields = [
+        ("branch", &evidence.branch),
+        ("commit", &evidence.commit),
+        ("merge_commit", &evidence.merge_commit),
+        ("pull_request", &evidence.pull_request),
+    ];
+    for (field, text) in fields {
+        if let Some(text) = text {
+            check_line(field, text)?;
+        }
+    }
+    Ok(())
+}
+
+/// A holder's recorded progress also shows that it is alive, but renews no lease.
+fn progressed(set: &mut WorkingSet, call: &Call, attempt: Attempt) {
+    set.attempts.put(Attempt { progress_at: call.now.fleet, ..attempt });
+}
+
+impl Rule for Heartbeat {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        let mut needs = scope(call);
+        needs.extend([Need::Task(self.task.clone()), Need::Body(self.task.clone())]);
+        needs
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Alive> {
+        let attempt = held(set, call, &self.task)?;
+        let repeated = attempt.heartbeat_operation == call.envelope.operation_id;
+        let now = call.now.fleet;
+        let renewed = if repeated {
+            attempt
+        } else {
+            let deadline = now.plus_ms(attempt.lease_ms).max(attempt.deadline);
+            let heartbeat_operation = call.envelope.operation_id.clone();
+            let renewed = Attempt { deadline, heartbeat_at: now, heartbeat_operation, ..attempt };
+            set.attempts.put(renewed.clone());
+            renewed
+        };
+        let kind = set.existing_task(&self.task)?.kind;
+        let task_changed = task_digest(kind, &set.body(&self.task)?) != renewed.task_digest;
+        let progress_overdue = now.since_ms(renewed.progress_at) >= PROGRESS_OVERDUE_MS;
+        let next = if renewed.cancel_requested {
+            Some(format!("stop: its cancellation was asked for; `tenure release {}`", self.task))
+        } else if task_changed {
+            Some(format!("the task changed: `tenure show {}`, then `tenure reconcile`", self.task))
+        } else if progress_overdue {
+            Some(format!("record progress: `tenure checkpoint {} …`", self.task))
+        } else {
+            None
+        };
+        Ok(Alive {
+            attempt: renewed.id,
+            deadline: renewed.deadline,
+            expires_in_ms: renewed.deadline.since_ms(now),
+            heartbeat_ms: heartbeat_ms(renewed.lease_ms),
+            cancel_requested: renewed.cancel_requested,
+            task_changed,
+            progress_overdue,
+            next,
+        })
+    }
+}
+
+impl Rule for WriteNote {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        let mut needs = scope(call);
+        needs.push(Need::Task(self.task.clone()));
+        needs
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Recorded> {
+        check_text("text", &self.text, TEXT_BYTES, false)?;
+        set.existing_task(&self.task)?;
+        let own = own_attempt(set, call, &self.task)?;
+        let live = own.as_ref().is_some_and(|attempt| attempt.is_live(call.now.fleet));
+        let kind = match &own {
+            Some(_) if live => EntryKind::Note,
+            Some(_) if self.recovery => EntryKind::RecoveryNote,
+            Some(_) => return Err(held(set, call, &self.task).err().unwrap_or_else(|| not_live().into())),
+            None => EntryKind::Note,
+        };
+        let words = Words { kind, text: &self.text, data: EntryData::default() };
+        let id = own.as_ref().map(|attempt| &attempt.id);
+        let number = write_entry(set, call, EventKind::NoteRecorded, &self.task, id, words)?;
+        if let Some(attempt) = own.filter(|_| live) {
+            progressed(set, call, attempt);
+        }
+        Ok(Recorded { number, task: self.task.clone(), next: None })
+    }
+}
+
+fn not_live() -> Refusal {
+    Refusal::new(Code::LeaseExpired, "the lease has ended")
+}
+
+impl Rule for WriteCheckpoint {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        scope(call)
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Recorded> {
+        check_text("text", &self.text, TEXT_BYTES, false)?;
+        check_evidence(&self.evidence)?;
+        let attempt = held(set, call, &self.task)?;
+        let data = EntryData { evidence: self.evidence.clone(), tree: self.tree, ..EntryData::default() };
+        let words = Words { kind: EntryKind::Checkpoint, text: &self.text, data };
+        let number =
+            write_entry(set, call, EventKind::CheckpointRecorded, &self.task, Some(&attempt.id), words)?;
+        progressed(set, call, attempt);
+        Ok(Recorded { number, task: self.task.clone(), next: None })
+    }
+}
+
+impl Rule for Dispose {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        scope(call)
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Recorded> {
+        let attempt = held(set, call, &self.task)?;
+        if attempt.mode != AttemptMode::Recovery {
+            let detail = format!("{} took over nothing, so there is nothing to decide about", attempt.id);
+            return Err(Refusal::new(Code::StateConflict, detail).next("work on").into());
+        }
+        let needs_reason = matches!(self.disposition, Disposition::Restart | Disposition::Blocked);
+        let reason = self.reason.as_deref().unwrap_or("");
+        check_text("reason", reason, TEXT_BYTES, !needs_reason)?;
+        let data = EntryData { disposition: Some(self.disposition), ..EntryData::default() };
+        let words = Words { kind: EntryKind::Disposition, text: reason, data };
+        let number =
+            write_entry(set, call, EventKind::DispositionRecorded, &self.task, Some(&attempt.id), words)?;
+        set.attempts.put(Attempt {
+            disposition: Some(self.disposition),
+            progress_at: call.now.fleet,
+            ..attempt
+        });
+        let next = match self.disposition {
+            Disposition::Resume | Disposition::Restart => None,
+            Disposition::AlreadyDelivered => {
+                Some(format!("`tenure close {} --resolution already_delivered --commit …`", self.task))
+            }
+            Disposition::Blocked => Some(format!("`tenure handoff {} …`, or raise a blocker", self.task)),
+        };
+        Ok(Recorded { number, task: self.task.clone(), next })
+    }
+}
+
+impl Rule for Reconcile {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        let mut needs = scope(call);
+        needs.extend([Need::Task(self.task.clone()), Need::Body(self.task.clone())]);
+        needs
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Recorded> {
+        let attempt = held(set, call, &self.task)?;
+        let digest = task_digest(set.existing_task(&self.task)?.kind, &set.body(&self.task)?);
+        if digest != self.digest {
+            let detail = format!("{} has changed again since that digest", self.task);
+            return Err(Refusal::new(Code::TaskChanged, detail).fact("digest", digest.to_string()).into());
+        }
+        let about = About::attempt(&attempt.id, json!({ "digest": digest }));
+        let number = set.record(EventKind::TaskReconciled, about);
+        set.attempts.put(Attempt { task_digest: digest, ..attempt });
+        Ok(Recorded { number, task: self.task.clone(), next: None })
+    }
+}
+
+impl Rule for ShowRecovery {
+    fn scope(&self, _call: &Call) -> Vec<Need> {
+        vec![Need::Task(self.task.clone()), Need::AttemptsOf(self.task.clone())]
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Attempts> {
+        set.existing_task(&self.task)?;
+        let mut attempts = set.attempts_of(&self.task)?;
+        attempts.reverse();
+        let views: Vec<_> = attempts.iter().take(50).map(|attempt| attempt_view(call, attempt)).collect();
+        let ended = attempts.iter().find(|attempt| !attempt.is_live(call.now.fleet));
+        let expired = ended.filter(|attempt| {
+            matches!(attempt.state, AttemptState::Active | AttemptState::Expired | AttemptState::Imported)
+        });
+        let recovery = expired.map(|attempt| recovery_packet(set, call, attempt)).transpose()?;
+        Ok(Attempts { attempts: views, recovery })
+    }
+}

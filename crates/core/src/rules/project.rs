@@ -1,0 +1,232 @@
+//! Projects: keys are given once, policies are edited under a revision, places belong to one project.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{Rule, as_of};
+use crate::envelope::Call;
+use crate::model::event::EventKind;
+use crate::model::ids::ProjectKey;
+use crate::model::limits::{LEASE_MS_MAX, LINE_BYTES, check_line};
+use crate::model::project::{Binding, Policy, Project, Workflow};
+use crate::model::refusal::{Code, Refusal};
+use crate::operation::project::{
+    BindProject, BindingAnswer, BindingView, CreateProject, EditProject, ListProjects, PolicyInput,
+    ProjectAnswer, ProjectList, ProjectView, ResolveProject, ShowProject, UnbindProject,
+};
+use crate::working_set::{About, Need, Page, Rows, Step, WorkingSet, together};
+
+/// A project that must exist.
+pub fn existing(set: &WorkingSet, key: &ProjectKey) -> Step<Project> {
+    set.project(key)?.ok_or_else(|| {
+        Refusal::not_found("project", key).next("`tenure project list` shows the projects").into()
+    })
+}
+
+impl Rule for CreateProject {
+    fn scope(&self, _call: &Call) -> Vec<Need> {
+        vec![Need::Project(self.key.clone())]
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ProjectAnswer> {
+        let name = self.name.clone().unwrap_or_else(|| self.key.to_string());
+        check_line("name", &name)?;
+        if set.project(&self.key)?.is_some() {
+            return Err(Refusal::new(
+                Code::AlreadyExists,
+                format!("there is a project {} already", self.key),
+            )
+            .into());
+        }
+        let policy = apply(&self.policy, &Policy::default(), call)?;
+        let project = Project {
+            key: self.key.clone(),
+            name,
+            policy,
+            revision: 1,
+            tasks_issued: 0,
+            created_at: call.now.wall,
+        };
+        let data = json!({ "name": project.name, "policy": project.policy });
+        set.record(EventKind::ProjectCreated, About::project(&project.key, data));
+        set.projects.put(project.clone());
+        set.tallies.cover(project.key.clone());
+        answer(set, project)
+    }
+}
+
+/// The policy that results from what a request sets.
+fn apply(input: &PolicyInput, policy: &Policy, call: &Call) -> Result<Policy, Refusal> {
+    if input.workflow == Some(Workflow::Reviewed) {
+        let detail = "the workflow `reviewed` is not built yet; projects are `simple`";
+        return Err(Refusal::new(Code::NotYetBuilt, detail).next("leave the workflow out, or say `simple`"));
+    }
+    if let Some(lease_ms) = input.lease_ms {
+        let shortest = call.durations.lease_ms_min;
+        if !(shortest..=LEASE_MS_MAX).contains(&lease_ms) {
+            let wrong = format!("is {lease_ms}, not {shortest} to {LEASE_MS_MAX} milliseconds");
+            return Err(Refusal::field("lease_ms", &wrong, "choose a length between them"));
+        }
+    }
+    let limit = |new: Option<u32>, old: Option<u32>| match new {
+        None => old,
+        Some(0) => None,
+        Some(limit) => Some(limit),
+    };
+    Ok(Policy {
+        workflow: input.workflow.unwrap_or(policy.workflow),
+        recovery: input.recovery.unwrap_or(policy.recovery),
+        lease_ms: input.lease_ms.or(policy.lease_ms),
+        attempts_max: limit(input.attempts_max, policy.attempts_max),
+        attempts_per_principal_max: limit(
+            input.attempts_per_principal_max,
+            policy.attempts_per_principal_max,
+        ),
+    })
+}
+
+fn view(set: &WorkingSet, project: Project) -> Step<ProjectView> {
+    let tallies = set.tallies_of(&project.key)?;
+    let tasks: BTreeMap<String, u64> = tallies
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(queue, count)| (queue.to_string(), count))
+        .collect();
+    Ok(ProjectView {
+        key: project.key,
+        name: project.name,
+        policy: project.policy,
+        revision: project.revision,
+        tasks,
+        created_at: project.created_at,
+    })
+}
+
+fn answer(set: &WorkingSet, project: Project) -> Step<ProjectAnswer> {
+    Ok(ProjectAnswer { project: view(set, project)? })
+}
+
+impl Rule for ListProjects {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ProjectList> {
+        let Rows::Projects(keys) = set.page(&Page::Projects)? else {
+            unreachable!("a page of projects holds projects")
+        };
+        let projects =
+            together(keys.iter().map(|key| existing(set, key).and_then(|project| view(set, project))))?;
+        Ok(ProjectList { projects, as_of: as_of(set, call) })
+    }
+}
+
+impl Rule for ShowProject {
+    fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<ProjectAnswer> {
+        answer(set, existing(set, &self.project)?)
+    }
+}
+
+impl Rule for EditProject {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ProjectAnswer> {
+        let project = existing(set, &self.project)?;
+        if project.revision != self.revision {
+            let detail =
+                format!("{} is at revision {}, not {}", project.key, project.revision, self.revision);
+            return Err(Refusal::new(Code::RevisionConflict, detail)
+                .fact("revision", project.revision)
+                .into());
+        }
+        if let Some(name) = &self.name {
+            check_line("name", name)?;
+        }
+        let edited = Project {
+            name: self.name.clone().unwrap_or_else(|| project.name.clone()),
+            policy: apply(&self.policy, &project.policy, call)?,
+            revision: project.revision + 1,
+            ..project
+        };
+        let data = json!({ "name": edited.name, "policy": edited.policy, "revision": edited.revision });
+        set.record(EventKind::ProjectEdited, About::project(&edited.key, data));
+        set.projects.put(edited.clone());
+        answer(set, edited)
+    }
+}
+
+/// Refuses a repository or folder that is no plain name.
+fn check_place(repository: &str, folder: &str) -> Result<(), Refusal> {
+    check_line("repository", repository)?;
+    let plain = folder.is_empty()
+        || (folder.len() <= LINE_BYTES
+            && !folder.starts_with('/')
+            && !folder.ends_with('/')
+            && folder.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
+            && !folder.chars().any(char::is_control));
+    if plain {
+        Ok(())
+    } else {
+        Err(Refusal::field("folder", "is no plain path inside the repository", "write it like src/engine"))
+    }
+}
+
+impl Rule for BindProject {
+    fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<BindingAnswer> {
+        check_place(&self.repository, &self.folder)?;
+        existing(set, &self.project)?;
+        let bound =
+            set.bindings_of(&self.repository)?.into_iter().find(|binding| binding.folder == self.folder);
+        if let Some(bound) = bound {
+            if bound.project == self.project {
+                return Ok(BindingAnswer { binding: binding_view(bound) });
+            }
+            let detail = format!("this place is bound to {} already", bound.project);
+            let next = format!("`tenure project unbind {}` first", bound.project);
+            return Err(Refusal::new(Code::AlreadyExists, detail).next(next).into());
+        }
+        let binding = Binding {
+            repository: self.repository.clone(),
+            folder: self.folder.clone(),
+            project: self.project.clone(),
+        };
+        let data = json!({ "repository": binding.repository, "folder": binding.folder });
+        set.record(EventKind::ProjectBound, About::project(&binding.project, data));
+        set.bindings.put(binding.clone());
+        Ok(BindingAnswer { binding: binding_view(binding) })
+    }
+}
+
+impl Rule for UnbindProject {
+    fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<BindingAnswer> {
+        let bound =
+            set.bindings_of(&self.repository)?.into_iter().find(|binding| binding.folder == self.folder);
+        let Some(bound) = bound.filter(|binding| binding.project == self.project) else {
+            return Err(Refusal::not_found("binding of this place to", &self.project).into());
+        };
+        let data = json!({ "repository": bound.repository, "folder": bound.folder });
+        set.record(EventKind::ProjectUnbound, About::project(&bound.project, data));
+        set.bindings.remove(&(bound.repository.clone(), bound.folder.clone()));
+        Ok(BindingAnswer { binding: binding_view(bound) })
+    }
+}
+
+fn binding_view(binding: Binding) -> BindingView {
+    BindingView { repository: binding.repository, folder: binding.folder, project: binding.project }
+}
+
+impl Rule for ResolveProject {
+    fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<BindingAnswer> {
+        for repository in &self.repositories {
+            let mut bindings = set.bindings_of(repository)?;
+            bindings.retain(|binding| is_inside(&self.folder, &binding.folder));
+            if let Some(nearest) = bindings.into_iter().max_by_key(|binding| binding.folder.len()) {
+                return Ok(BindingAnswer { binding: binding_view(nearest) });
+            }
+        }
+        let refusal = Refusal::new(Code::NotFound, "this place is bound to no project");
+        Err(refusal.next("bind it: `tenure init KEY`, or name a project with `--project KEY`").into())
+    }
+}
+
+/// Whether a folder is another one or lies inside it.
+fn is_inside(folder: &str, outer: &str) -> bool {
+    outer.is_empty()
+        || folder == outer
+        || folder.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
+}

@@ -1,0 +1,226 @@
+//! Readiness, defined once. The facts that make it fast are kept here, in the write that changes them, and for
+//! the affected tasks only: how many blockers a task has itself, how many of them it passes down to its children,
+//! and how many its unfinished ancestors pass down to it.
+
+use std::collections::BTreeSet;
+
+use crate::envelope::Call;
+use crate::model::dependency::DependencyKind;
+use crate::model::ids::TaskId;
+use crate::model::task::{DEFERRED_WITHOUT_DATE, Lifecycle, Queue, Task};
+use crate::model::time::{FleetTime, Now};
+use crate::working_set::{Step, WorkingSet, together};
+
+/// Longest chain of tasks that stand in each other's place.
+const SUCCESSORS_MAX: usize = 100;
+
+/// The task that really stands in the way: a duplicate's or superseded task's place is taken by its successor.
+pub fn in_place_of(set: &WorkingSet, id: &TaskId) -> Step<Task> {
+    let mut task = set.existing_task(id)?;
+    for _ in 0..SUCCESSORS_MAX {
+        match &task.successor {
+            Some(next) if task.lifecycle == Lifecycle::Cancelled => task = set.existing_task(next)?,
+            _ => break,
+        }
+    }
+    Ok(task)
+}
+
+/// The blockers of a task that still stand in its way. A cancelled one does until somebody decides.
+pub fn open_blockers(set: &WorkingSet, id: &TaskId) -> Step<Vec<Task>> {
+    let edges = set.dependencies_of(id)?;
+    let waits = edges.iter().filter(|edge| edge.kind == DependencyKind::Blocks);
+    let blockers = together(waits.map(|edge| in_place_of(set, &edge.on)))?;
+    Ok(blockers
+        .into_iter()
+        .filter(|blocker| blocker.lifecycle != Lifecycle::Done && blocker.id != *id)
+        .collect())
+}
+
+/// The parents of a task.
+pub fn parents(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
+    let edges = set.dependencies_of(id)?;
+    Ok(edges.into_iter().filter(|edge| edge.kind == DependencyKind::Parent).map(|edge| edge.on).collect())
+}
+
+/// The children of a task.
+pub fn children(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
+    let edges = set.dependencies_on(id)?;
+    Ok(edges.into_iter().filter(|edge| edge.kind == DependencyKind::Parent).map(|edge| edge.task).collect())
+}
+
+/// Every task above these, each once, nearest first.
+pub fn ancestors(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
+    closure(BTreeSet::from([id.clone()]), |task| parents(set, task))
+}
+
+/// Every task below these, each once, nearest first.
+fn descendants(set: &WorkingSet, roots: BTreeSet<TaskId>) -> Step<Vec<TaskId>> {
+    closure(roots, |task| children(set, task))
+}
+
+/// What can be reached from some tasks, without those themselves unless they can be reached. Each level is asked
+/// for at once.
+fn closure(roots: BTreeSet<TaskId>, step: impl Fn(&TaskId) -> Step<Vec<TaskId>>) -> Step<Vec<TaskId>> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    let mut level: Vec<TaskId> = roots.into_iter().collect();
+    while !level.is_empty() {
+        let next = together(level.iter().map(&step))?.concat();
+        level = next.into_iter().filter(|id| seen.insert(id.clone())).collect();
+        found.extend(level.iter().cloned());
+    }
+    Ok(found)
+}
+
+/// Whether a task lies below another one.
+pub fn is_below(set: &WorkingSet, id: &TaskId, above: &TaskId) -> Step<bool> {
+    Ok(ancestors(set, id)?.contains(above))
+}
+
+/// Counts a task's own blockers, and those of them that lie outside its own subtree.
+fn count_own(set: &WorkingSet, id: &TaskId) -> Step<(u32, u32)> {
+    let blockers = open_blockers(set, id)?;
+    let inside = together(blockers.iter().map(|blocker| is_below(set, &blocker.id, id)))?;
+    let typed = set.blockers_of(id)?.iter().filter(|blocker| blocker.resolved_at.is_none()).count();
+    let own = (blockers.len() + typed) as u32;
+    Ok((own, own - inside.iter().filter(|below| **below).count() as u32))
+}
+
+/// Counts what a task's unfinished ancestors pass down. A finished ancestor passes nothing, those above it do.
+fn count_inherited(set: &WorkingSet, id: &TaskId) -> Step<u32> {
+    let above = together(ancestors(set, id)?.iter().map(|ancestor| set.existing_task(ancestor)))?;
+    let unfinished = above.iter().filter(|ancestor| !ancestor.lifecycle.is_finished());
+    Ok(unfinished.map(|ancestor| ancestor.outer_blockers).sum())
+}
+
+/// Writes a task and, when it enters the queue, the moment since when it has been ready.
+pub fn put(set: &mut WorkingSet, now: Now, mut task: Task) -> Step<()> {
+    let before = set.task(&task.id)?.map(|old| (old.queue(), old.deferred_until));
+    let queue = task.queue();
+    if before != Some((queue, task.deferred_until)) {
+        match queue {
+            Queue::Ready => task.ready_at = now.fleet,
+            Queue::Deferred => task.ready_at = ready_after_deferral(&task, now),
+            Queue::Archived
+            | Queue::Cancelled
+            | Queue::Done
+            | Queue::Planned
+            | Queue::Held
+            | Queue::Blocked
+            | Queue::Objective => {}
+        }
+    }
+    set.put_task(task)
+}
+
+/// A deferral's date on the scale of fleet time, so that both kinds of ready tasks are in one order.
+fn ready_after_deferral(task: &Task, now: Now) -> FleetTime {
+    match task.deferred_until {
+        Some(DEFERRED_WITHOUT_DATE) => FleetTime(i64::MAX),
+        Some(until) => now.fleet.plus_ms(until.0.saturating_sub(now.wall.0).max(0)),
+        None => now.fleet,
+    }
+}
+
+/// Counts the blockers of some tasks anew and passes the change down. Returns the tasks that became ready.
+pub fn recount(set: &mut WorkingSet, now: Now, ids: &BTreeSet<TaskId>) -> Step<Vec<TaskId>> {
+    recount_below(set, now, ids, &BTreeSet::new())
+}
+
+/// The same, and passes down anew what the tasks in `roots` pass down, although their own counts stay.
+fn recount_below(
+    set: &mut WorkingSet,
+    now: Now,
+    ids: &BTreeSet<TaskId>,
+    roots: &BTreeSet<TaskId>,
+) -> Step<Vec<TaskId>> {
+    let counts = together(ids.iter().map(|id| count_own(set, id)))?;
+    let mut freed = Vec::new();
+    let mut roots = roots.clone();
+    for (id, (own, outer)) in ids.iter().zip(counts) {
+        let task = set.existing_task(id)?;
+        if task.outer_blockers != outer {
+            roots.insert(id.clone());
+        }
+        if (task.own_blockers, task.outer_blockers) != (own, outer) {
+            change(set, now, Task { own_blockers: own, outer_blockers: outer, ..task }, &mut freed)?;
+        }
+    }
+    let below = descendants(set, roots)?;
+    let counts = together(below.iter().map(|id| count_inherited(set, id)))?;
+    for (id, inherited_blockers) in below.iter().zip(counts) {
+        let task = set.existing_task(id)?;
+        if task.inherited_blockers != inherited_blockers {
+            change(set, now, Task { inherited_blockers, ..task }, &mut freed)?;
+        }
+    }
+    Ok(freed)
+}
+
+fn change(set: &mut WorkingSet, now: Now, task: Task, freed: &mut Vec<TaskId>) -> Step<()> {
+    let before = set.existing_task(&task.id)?.queue();
+    let id = task.id.clone();
+    let after = task.queue();
+    put(set, now, task)?;
+    if after == Queue::Ready && before != Queue::Ready {
+        freed.push(id);
+    } else {
+        freed.retain(|freed| *freed != id);
+    }
+    Ok(())
+}
+
+/// Keeps the facts after a task was finished or reopened: those who wait for it, or for a task in whose place it
+/// stands, and what it passes down. Returns the tasks that became ready.
+pub fn after_lifecycle(set: &mut WorkingSet, call: &Call, id: &TaskId) -> Step<Vec<TaskId>> {
+    let mut waiting = BTreeSet::new();
+    for place in closure(BTreeSet::from([id.clone()]), |task| replaced_by(set, task))?.iter().chain([id]) {
+        let edges = set.dependencies_on(place)?;
+        waiting.extend(
+            edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks).map(|edge| edge.task),
+        );
+    }
+    recount_below(set, call.now, &waiting, &BTreeSet::from([id.clone()]))
+}
+
+/// The tasks in whose place this one stands.
+fn replaced_by(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
+    let superseded =
+        set.dependencies_of(id)?.into_iter().filter(|e| e.kind == DependencyKind::Supersedes).map(|e| e.on);
+    let duplicates =
+        set.dependencies_on(id)?.into_iter().filter(|e| e.kind == DependencyKind::Duplicates).map(|e| e.task);
+    let candidates: Vec<TaskId> = superseded.chain(duplicates).collect();
+    let tasks = together(candidates.iter().map(|candidate| set.existing_task(candidate)))?;
+    Ok(tasks.into_iter().filter(|task| task.successor.as_ref() == Some(id)).map(|task| task.id).collect())
+}
+
+/// Keeps the facts after a parent edge of `child` came or went: what the child and those below it inherit, and
+/// which blockers now lie inside or outside of the subtrees above.
+pub fn after_parent(set: &mut WorkingSet, call: &Call, child: &TaskId, parent: &TaskId) -> Step<Vec<TaskId>> {
+    let mut above = BTreeSet::from([parent.clone()]);
+    above.extend(ancestors(set, parent)?);
+    let freed = recount_below(set, call.now, &above, &BTreeSet::from([child.clone()]))?;
+    let inherited_blockers = count_inherited(set, child)?;
+    let task = set.existing_task(child)?;
+    let mut freed = freed;
+    if task.inherited_blockers != inherited_blockers {
+        change(set, call.now, Task { inherited_blockers, ..task }, &mut freed)?;
+    }
+    Ok(freed)
+}
+
+/// Sets every count of new tasks whose edges are all in place, as an import does.
+pub fn count_new(set: &mut WorkingSet, now: Now, ids: &BTreeSet<TaskId>) -> Step<()> {
+    let counts = together(ids.iter().map(|id| count_own(set, id)))?;
+    for (id, (own_blockers, outer_blockers)) in ids.iter().zip(counts) {
+        let task = set.existing_task(id)?;
+        put(set, now, Task { own_blockers, outer_blockers, ..task })?;
+    }
+    let counts = together(ids.iter().map(|id| count_inherited(set, id)))?;
+    for (id, inherited_blockers) in ids.iter().zip(counts) {
+        let task = set.existing_task(id)?;
+        put(set, now, Task { inherited_blockers, ..task })?;
+    }
+    Ok(())
+}

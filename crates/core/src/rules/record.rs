@@ -1,0 +1,103 @@
+//! The record: events and histories read back, counts, and the background work that makes the record say when.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::queue::reasons;
+use super::task::{deferral_is_over, end_deferral, rows};
+use super::{Rule, as_of, page_rows};
+use crate::envelope::Call;
+use crate::model::attempt::{Attempt, AttemptState};
+use crate::model::event::EventKind;
+use crate::model::ids::{EventCursor, EventNumber};
+use crate::model::refusal::{Code, Refusal};
+use crate::model::task::Queue;
+use crate::operation::record::{
+    Counts, EventList, History, HistoryList, ListEvents, Overdue, RecordOverdue, Statistics,
+};
+use crate::working_set::{About, Page, Rows, Step, WorkingSet, together};
+
+/// How many tasks one round of background work looks at.
+const OVERDUE_ROWS: u32 = 200;
+
+impl Rule for ListEvents {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<EventList> {
+        let rows = page_rows(self.limit)?;
+        let after = match self.after {
+            Some(cursor) if cursor.epoch > call.epoch => {
+                let detail =
+                    format!("the cursor is of epoch {}, the fleet is in {}", cursor.epoch, call.epoch);
+                return Err(Refusal::new(Code::EpochChanged, detail).into());
+            }
+            Some(cursor) => cursor.number,
+            None => EventNumber(0),
+        };
+        let page = Page::Events { after, task: self.task.clone(), count: rows + 1 };
+        let Rows::Events(found) = set.page(&page)? else { unreachable!("a page of events holds events") };
+        let more = found.len() > rows as usize;
+        let events: Vec<_> = found.iter().take(rows as usize).map(|stored| stored.event.clone()).collect();
+        let number = events.last().map_or(after, |event| event.number);
+        let cursor = EventCursor { epoch: call.epoch, number };
+        Ok(EventList { events, cursor, more, as_of: as_of(set, call) })
+    }
+}
+
+impl Rule for History {
+    fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<HistoryList> {
+        let rows = page_rows(self.limit)? as usize;
+        set.existing_task(&self.task)?;
+        let entries = set.entries_of(&self.task)?;
+        let total = entries.len() as u64;
+        Ok(HistoryList { entries: entries.into_iter().rev().take(rows).collect(), total })
+    }
+}
+
+impl Rule for Statistics {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Counts> {
+        let Rows::Projects(keys) = set.page(&Page::Projects)?.clone() else {
+            unreachable!("a page of projects holds projects")
+        };
+        let counts = together(keys.iter().map(|key| {
+            let mut counts = reasons(set, key)?;
+            let tallies = set.tallies_of(key)?;
+            let due = set.moments_of(key)?.deferred_due;
+            let count = |queue| tallies.get(&queue).copied().unwrap_or(0);
+            let finished = [
+                ("ready", count(Queue::Ready) + due),
+                ("done", count(Queue::Done)),
+                ("cancelled", count(Queue::Cancelled)),
+                ("archived", count(Queue::Archived)),
+            ];
+            counts.extend(finished.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)));
+            Ok((key.to_string(), counts))
+        }))?;
+        let projects: BTreeMap<_, _> = counts.into_iter().collect();
+        Ok(Counts { projects, events: set.fleet.event.0, as_of: as_of(set, call) })
+    }
+}
+
+impl Rule for RecordOverdue {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Overdue> {
+        let page = Page::Overdue { count: OVERDUE_ROWS };
+        let Rows::Tasks(found) = set.page(&page)?.clone() else {
+            unreachable!("a page of tasks holds tasks")
+        };
+        let mut answer =
+            Overdue { expired: Vec::new(), resumed: Vec::new(), more: found.len() == OVERDUE_ROWS as usize };
+        for task in rows(set, &found)? {
+            if let Some(attempt) = set.current_attempt(&task)? {
+                if attempt.state == AttemptState::Active && !attempt.is_live(call.now.fleet) {
+                    let data = json!({ "deadline": attempt.deadline });
+                    set.record(EventKind::LeaseExpired, About::attempt(&attempt.id, data));
+                    set.attempts.put(Attempt { state: AttemptState::Expired, ..attempt });
+                    answer.expired.push(task.id.clone());
+                }
+            } else if deferral_is_over(&task, call) {
+                answer.resumed.push(task.id.clone());
+                end_deferral(set, call, task)?;
+            }
+        }
+        Ok(answer)
+    }
+}

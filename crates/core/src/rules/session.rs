@@ -1,0 +1,200 @@
+//! Sessions: a name is used by one live session at a time; a later session of a conversation replaces the earlier.
+
+use serde_json::json;
+
+use super::{Rule, as_of, caller, page_rows};
+use crate::envelope::Call;
+use crate::model::event::EventKind;
+use crate::model::handle::Handle;
+use crate::model::ids::SessionId;
+use crate::model::limits::{LIST_ITEMS, check_count, check_line};
+use crate::model::refusal::{Code, Refusal};
+use crate::model::session::{Principal, PrincipalKind, Session};
+use crate::operation::session::{
+    CloseSession, ListSessions, OpenSession, SessionAnswer, SessionList, SessionView, ShowSession,
+};
+use crate::working_set::{About, Need, Page, Rows, Step, WorkingSet, together};
+
+/// Most draws of a handle; two ids meet once in 35 bits, so a second draw is already rare.
+const HANDLE_DRAWS: u32 = 16;
+
+impl Rule for OpenSession {
+    fn scope(&self, _call: &Call) -> Vec<Need> {
+        vec![
+            Need::Session(self.session.clone()),
+            Need::Principal(self.name.clone()),
+            Need::OpenSessionsOf(self.name.clone()),
+        ]
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<SessionAnswer> {
+        for (field, text) in [("harness", &self.harness), ("workstation", &self.workstation)] {
+            if let Some(text) = text {
+                check_line(field, text)?;
+            }
+        }
+        check_count("capabilities", self.capabilities.len(), LIST_ITEMS)?;
+        if let Some(known) = set.session(&self.session)? {
+            return reopen(set, call, self, &known);
+        }
+        replace_earlier(set, call, self)?;
+        if set.principal(&self.name)?.is_none() {
+            let principal =
+                Principal { name: self.name.clone(), kind: PrincipalKind::Agent, created_at: call.now.wall };
+            set.principals.put(principal);
+            set.record(
+                EventKind::PrincipalCreated,
+                About { data: json!({ "name": self.name }), ..About::default() },
+            );
+        }
+        let session = Session {
+            id: self.session.clone(),
+            principal: self.name.clone(),
+            conversation: self.conversation.clone(),
+            parent: self.parent.clone(),
+            proof_hash: self.proof_hash,
+            handle: draw_handle(set, &self.session)?,
+            harness: self.harness.clone(),
+            workstation: self.workstation.clone(),
+            capabilities: self.capabilities.clone(),
+            open: true,
+            opened_at: call.now.wall,
+            present_until: call.now.fleet.plus_ms(call.durations.presence_ms),
+        };
+        let data = json!({
+            "session": session.id, "name": session.principal, "handle": session.handle,
+            "conversation": session.conversation, "parent": session.parent, "harness": session.harness,
+        });
+        set.record(EventKind::SessionOpened, About { data, ..About::default() });
+        set.sessions.put(session.clone());
+        answer(set, call, &session)
+    }
+}
+
+/// Opening again with the same proof changes nothing, except that the session is heard of.
+fn reopen(set: &mut WorkingSet, call: &Call, open: &OpenSession, known: &Session) -> Step<SessionAnswer> {
+    if known.proof_hash != open.proof_hash || known.principal != open.name {
+        return Err(Refusal::new(Code::SessionUnknown, "this session id belongs to somebody else").into());
+    }
+    if !known.open {
+        return Err(Refusal::new(Code::SessionClosed, format!("session {} is closed", known.handle)).into());
+    }
+    renew_presence(set, call, known.clone());
+    answer(set, call, known)
+}
+
+/// Closes the earlier sessions that this one replaces, or refuses because one of them is still live.
+fn replace_earlier(set: &mut WorkingSet, call: &Call, open: &OpenSession) -> Step<()> {
+    let mut earlier = set.open_sessions_of(&open.name)?;
+    if let Some(conversation) = &open.conversation {
+        let others = set.sessions_in(conversation)?;
+        earlier.extend(others.into_iter().filter(|session| session.principal != open.name));
+    }
+    for session in earlier {
+        let resumes = open.conversation.is_some()
+            && session.conversation == open.conversation
+            && session.principal == open.name;
+        if !resumes && session.is_present(call.now.fleet) {
+            let left = session.present_until.since_ms(call.now.fleet);
+            let detail = format!("{} is used by the live session {}", session.principal, session.handle);
+            let refusal = Refusal::new(Code::NameInUse, detail).fact("present_for_ms", left);
+            return Err(refusal.next(format!("choose another name, or wait {} s", left / 1000 + 1)).into());
+        }
+        let why = if resumes { "resumed" } else { "presence_ended" };
+        close(set, session, why);
+    }
+    Ok(())
+}
+
+fn close(set: &mut WorkingSet, session: Session, why: &str) {
+    let data = json!({ "session": session.id, "name": session.principal, "reason": why });
+    set.record(EventKind::SessionClosed, About { data, ..About::default() });
+    set.sessions.put(Session { open: false, ..session });
+}
+
+fn draw_handle(set: &WorkingSet, id: &SessionId) -> Step<Handle> {
+    for draw in 0..HANDLE_DRAWS {
+        let handle = Handle::of(id.as_str(), draw);
+        if set.session_by_handle(&handle)?.is_none() {
+            return Ok(handle);
+        }
+    }
+    Err(Refusal::new(Code::AlreadyExists, "every handle of this session id is taken")
+        .next("draw another id")
+        .into())
+}
+
+fn renew_presence(set: &mut WorkingSet, call: &Call, session: Session) {
+    let present_until = call.now.fleet.plus_ms(call.durations.presence_ms);
+    set.sessions.put(Session { present_until, ..session });
+}
+
+/// Notes that the calling session was heard of; written at most twice per presence, since every call says so.
+pub fn heard_of(set: &mut WorkingSet, call: &Call) -> Step<()> {
+    let Some(session) = &call.session else { return Ok(()) };
+    let Some(session) = set.session(&session.id)? else { return Ok(()) };
+    let left = session.present_until.since_ms(call.now.fleet);
+    if session.open && left < call.durations.presence_ms / 2 {
+        renew_presence(set, call, session);
+    }
+    Ok(())
+}
+
+/// A session as others may see it.
+fn view(set: &WorkingSet, call: &Call, session: &Session) -> Step<SessionView> {
+    let held = set.current_attempts_of(&session.id)?;
+    let holds = held.into_iter().filter(|attempt| attempt.is_live(call.now.fleet)).map(|attempt| attempt.id);
+    Ok(SessionView {
+        id: session.id.clone(),
+        name: session.principal.clone(),
+        handle: session.handle.clone(),
+        conversation: session.conversation.clone(),
+        parent: session.parent.clone(),
+        harness: session.harness.clone(),
+        workstation: session.workstation.clone(),
+        capabilities: session.capabilities.clone(),
+        open: session.open,
+        present: session.is_present(call.now.fleet),
+        opened_at: session.opened_at,
+        holds: holds.collect(),
+    })
+}
+
+fn answer(set: &WorkingSet, call: &Call, session: &Session) -> Step<SessionAnswer> {
+    Ok(SessionAnswer { session: view(set, call, session)?, epoch: call.epoch })
+}
+
+impl Rule for ShowSession {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<SessionAnswer> {
+        let missing = || Refusal::not_found("session", crate::model::limits::excerpt(&self.session));
+        let session = if let Ok(id) = self.session.parse::<SessionId>() {
+            set.session(&id)?
+        } else if let Ok(handle) = self.session.parse::<Handle>() {
+            set.session_by_handle(&handle)?
+        } else {
+            let wrong = "is neither a session id nor a five-word handle";
+            return Err(Refusal::field("session", wrong, "`tenure session list` shows the handles").into());
+        };
+        answer(set, call, &session.ok_or_else(missing)?)
+    }
+}
+
+impl Rule for ListSessions {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<SessionList> {
+        let count = page_rows(self.limit)?;
+        let Rows::Sessions(ids) = set.page(&Page::Sessions { count })? else {
+            unreachable!("a page of sessions holds sessions")
+        };
+        let sessions = together(ids.iter().map(|id| set.session(id)))?;
+        let sessions = together(sessions.iter().flatten().map(|session| view(set, call, session)))?;
+        Ok(SessionList { sessions, as_of: as_of(set, call) })
+    }
+}
+
+impl Rule for CloseSession {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<SessionAnswer> {
+        let session = caller(call)?.clone();
+        close(set, session.clone(), "closed");
+        answer(set, call, &Session { open: false, ..session })
+    }
+}
