@@ -59,7 +59,7 @@ fn resolve_abandoned(client: &Client, session: &Session) -> Result<(), Failure> 
         };
         match send(client, session, &entry.spec, &abandoned) {
             Ok(_) => {
-                client.tell(&format!("resolved {what}, which an earlier command left uncertain: it is done"))
+                client.tell(&format!("resolved {what}, which an earlier command left uncertain: it is done"));
             }
             Err(Failure::Refused(refusal)) if refusal.code != Code::Overloaded => client.tell(&format!(
                 "resolved {what}, which an earlier command left uncertain: refused, {}",
