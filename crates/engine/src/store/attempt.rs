@@ -140,13 +140,18 @@ fn number(generation: u64) -> i64 {
     i64::try_from(generation).expect("no counter reaches 2^63")
 }
 
+/// The statement for all attempts of a task.
+#[must_use]
+pub fn all_of() -> String {
+    format!("{} WHERE id > $1 AND id < $2", ATTEMPT.select())
+}
+
 /// Loads every attempt of a task. An attempt's id begins with its task's id, so they stand together.
 pub fn load_all_of(driver: &mut dyn Driver, set: &mut WorkingSet, task: &TaskId) -> Result<(), StoreError> {
-    let sql = format!("{} WHERE id > $1 AND id < $2", ATTEMPT.select());
     let mut values = Values::default();
     values.text(format!("{task}@"));
     values.text(format!("{task}A"));
-    driver.query(&sql, &values.0, &mut |row| {
+    driver.query(&all_of(), &values.0, &mut |row| {
         set.attempts.load(Attempt::read(&mut Fields::of(row))?);
         Ok(())
     })?;

@@ -1,13 +1,16 @@
 //! From what rules need to what is known: needs of one kind become one statement.
 
+use std::collections::BTreeMap;
 use std::mem::take;
 
 use tenure_core::model::handle::Handle;
 use tenure_core::model::ids::{AttemptId, PrincipalName, ProjectKey, SessionId, TaskId};
 use tenure_core::model::ids::{ConversationId, OperationId};
+use tenure_core::model::limits::PAGE_ROWS;
+use tenure_core::model::task::Rank;
 use tenure_core::model::time::Now;
 use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
-use tenure_core::working_set::{Need, WorkingSet};
+use tenure_core::working_set::{Need, Source, WorkingSet};
 
 use super::driver::{Driver, StoreError};
 use super::rows::{load_by_index, load_by_key};
@@ -37,6 +40,8 @@ struct Wanted {
     current_in: Vec<ProjectKey>,
     entries: Vec<TaskId>,
     receipts: Vec<(PrincipalName, OperationId)>,
+    /// The most rows that anybody asked for, and how many asked.
+    queues: BTreeMap<(ProjectKey, Source, Rank), (u32, u32)>,
 }
 
 /// Loads everything that is needed. What the batch knows already is not asked for again.
@@ -80,7 +85,9 @@ pub fn load(
                 set.moments.insert(project, moments);
             }
             Need::Queue { project, source, after, count } => {
-                queue::load(driver, set, (&project, source), (after, count), now)?;
+                let (most, askers) = wanted.queues.entry((project, source, after)).or_default();
+                *most = count.max(*most);
+                *askers += 1;
             }
             Need::Page(page) => {
                 if !set.pages.contains_key(&page) {
@@ -89,6 +96,7 @@ pub fn load(
             }
         }
     }
+    wanted.load_queues(driver, set, now)?;
     wanted.load_people(driver, set)?;
     wanted.load_places(driver, set)?;
     wanted.load_tasks(driver, set)?;
@@ -96,6 +104,23 @@ pub fn load(
 }
 
 impl Wanted {
+    /// Commands that ask for the same rows take them from each other, so one more is loaded for each of them.
+    fn load_queues(
+        &mut self,
+        driver: &mut dyn Driver,
+        set: &mut WorkingSet,
+        now: Now,
+    ) -> Result<(), StoreError> {
+        for ((project, source, after), (most, askers)) in take(&mut self.queues) {
+            let count = match source {
+                Source::Ready => (most + askers - 1).min(most.max(PAGE_ROWS)),
+                Source::Recovery => most,
+            };
+            queue::load(driver, set, (&project, source), (after, count), now)?;
+        }
+        Ok(())
+    }
+
     fn load_people(&mut self, driver: &mut dyn Driver, set: &mut WorkingSet) -> Result<(), StoreError> {
         load_by_key(driver, &mut set.principals, &session::PRINCIPALS, take(&mut self.principals))?;
         load_by_key(driver, &mut set.sessions, &session::BY_ID, take(&mut self.sessions))?;

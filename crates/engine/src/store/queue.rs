@@ -59,8 +59,8 @@ fn rank(values: &mut Values<'_>, rank: Rank) {
     values.count(rank.number);
 }
 
-/// Loads the next rows of a queue and notes which part of it is known by then. A window only grows where it
-/// touches what was known; a question for rows before it starts a new one.
+/// Loads the next rows of a queue and notes which part of it is known by then. A window grows at its end; a
+/// question for rows within it is answered already, and one for rows before it starts a new window.
 pub fn load(
     driver: &mut dyn Driver,
     set: &mut WorkingSet,
@@ -70,10 +70,10 @@ pub fn load(
 ) -> Result<(), StoreError> {
     let key = (project.clone(), source);
     let known = set.windows.get(&key).copied().filter(|window| window.from <= after);
-    if known.is_some_and(|window| window.complete) {
+    if known.is_some_and(|window| window.complete || after < window.to) {
         return Ok(());
     }
-    let start = known.map_or(after, |window| window.to.max(window.from));
+    let start = known.map_or(after, |window| window.to);
     let (last, rows) = match source {
         Source::Ready => {
             if !set.windows.contains_key(&key) {

@@ -124,14 +124,18 @@ impl Stored for Served {
     }
 }
 
+/// The statement of [`newest`].
+#[must_use]
+pub fn newest_text() -> String {
+    format!("{} WHERE open = 1 ORDER BY opened_at DESC, id DESC LIMIT $1", SESSION.select())
+}
+
 /// Open sessions, the newest first.
 pub fn newest(driver: &mut dyn Driver, count: u32) -> Result<Vec<Session>, StoreError> {
-    let sql =
-        format!("{} WHERE open = 1 ORDER BY opened_at DESC, id DESC LIMIT $1", Session::shape().select());
     let mut values = Values::default();
     values.integer(i64::from(count));
     let mut sessions = Vec::new();
-    driver.query(&sql, &values.0, &mut |row| {
+    driver.query(&newest_text(), &values.0, &mut |row| {
         sessions.push(Session::read(&mut Fields::of(row))?);
         Ok(())
     })?;
