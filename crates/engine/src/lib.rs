@@ -1,1 +1,195 @@
-//! To be written.
+//! What happens: the store, the writer, and the fleet's own time.
+//!
+//! Rules decide (in `tenure-core`), the engine does. A command goes through [`writer`] into
+//! [`execute::run_batch`], which loads what the rules need, lets them decide, and flushes what they changed in one
+//! commit. A question goes through [`execute::read`]. Nothing here is asynchronous, and no transaction is open
+//! while anything waits for a network or a person.
+
+mod admission;
+pub mod chain;
+pub mod clock;
+pub mod execute;
+pub mod outcome;
+mod readers;
+pub mod store;
+pub mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use tenure_core::envelope::Envelope;
+use tenure_core::model::ids::{Epoch, EventNumber};
+use tenure_core::model::limits::Durations;
+use tenure_core::model::time::{FleetTime, WallTime};
+use tenure_core::operation::catalog::AnyOperation;
+
+use chain::ChainReport;
+use clock::{Clocks, MachineClocks};
+pub use execute::Command;
+pub use outcome::{Failure, Outcome};
+use readers::Readers;
+use store::driver::{Class, Driver, StoreError};
+use store::fleet;
+use store::folder::{FolderError, Hold, hold};
+use store::sqlite::{Role, Sqlite};
+use writer::{Reply, Writer};
+
+/// What can be chosen when a store is opened.
+#[derive(Clone)]
+pub struct Options {
+    /// Durations that tests and the demo shorten.
+    pub durations: Durations,
+    /// The clocks; the machine's own unless a test brings others.
+    pub clocks: Arc<dyn Clocks>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { durations: Durations::default(), clocks: Arc::new(MachineClocks) }
+    }
+}
+
+/// Why a store was not opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Its folder cannot be used, or another engine has it.
+    Folder(FolderError),
+    /// The database cannot be used.
+    Store(PathBuf, StoreError),
+    /// The writer's thread could not be started.
+    Thread(std::io::Error),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder(error) => error.fmt(f),
+            Self::Store(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Thread(error) => write!(f, "the writer's thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// What is open, for people.
+#[derive(Debug, Clone)]
+pub struct Info {
+    /// The fleet's id.
+    pub fleet: String,
+    /// Its incarnation.
+    pub epoch: Epoch,
+    /// The number of the last migration.
+    pub schema: u32,
+    /// The number of the last event.
+    pub event: EventNumber,
+    /// The committed fleet time.
+    pub fleet_time: FleetTime,
+    /// Where the database is.
+    pub path: PathBuf,
+    /// Which database it is.
+    pub database: String,
+}
+
+/// An open store. Clones share it; it closes with the last of them, or at [`Engine::close`].
+#[derive(Clone)]
+pub struct Engine {
+    open: Arc<Open>,
+}
+
+/// Fields are dropped in this order: the connections before the lock.
+struct Open {
+    writer: Writer,
+    readers: Readers,
+    options: Options,
+    hold: Arc<Hold>,
+}
+
+impl Engine {
+    /// Opens the store in a folder, or makes one there.
+    pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
+        let hold = Arc::new(hold(folder).map_err(OpenError::Folder)?);
+        let wrong = |error| OpenError::Store(hold.database().to_owned(), error);
+        let mut driver = connect(&hold, Role::Writer).map_err(wrong)?;
+        let fleet = execute::prepare(&mut *driver, &*options.clocks, draw_id).map_err(wrong)?;
+        let held = hold.clone();
+        let writer = Writer::start(
+            driver,
+            Box::new(move || connect(&held, Role::Writer)),
+            fleet,
+            options.clocks.clone(),
+            options.durations,
+        )
+        .map_err(OpenError::Thread)?;
+        let held = hold.clone();
+        let readers = Readers::new(Box::new(move || connect(&held, Role::Reader)));
+        Ok(Self { open: Arc::new(Open { writer, readers, options, hold }) })
+    }
+
+    /// Queues a command; `reply` is called once, after the commit.
+    pub fn submit(&self, command: Command, reply: Reply) {
+        self.open.writer.submit(command, reply);
+    }
+
+    /// Runs a command and waits for the commit.
+    pub fn call(&self, command: Command) -> Outcome {
+        let (told, answer) = sync_channel(1);
+        let tell = Box::new(move |outcome| {
+            let _ = told.send(outcome);
+        });
+        self.submit(command, tell);
+        answer.recv().unwrap_or_else(|_| Err(StoreError::new(Class::Lost, "the writer is gone").into()))
+    }
+
+    /// Answers a question from committed state.
+    pub fn read(&self, operation: &AnyOperation, envelope: &Envelope) -> Outcome {
+        let Options { durations, clocks } = &self.open.options;
+        let wall = WallTime(clocks.wall_ms());
+        let answered =
+            self.open.readers.ask(|driver| execute::read(driver, operation, envelope, wall, *durations))?;
+        answered.map_err(Failure::Refused)
+    }
+
+    /// What is open.
+    pub fn info(&self) -> Result<Info, StoreError> {
+        self.open.readers.ask(|driver| {
+            let fleet = fleet::existing(driver)?;
+            Ok(Info {
+                schema: driver.schema()?,
+                database: driver.version()?,
+                path: self.open.hold.database().to_owned(),
+                fleet: fleet.id,
+                epoch: fleet.epoch,
+                event: fleet.event,
+                fleet_time: fleet.time,
+            })
+        })
+    }
+
+    /// Commits nothing but the time: the store can be written to.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        self.open.writer.probe()
+    }
+
+    /// Walks the whole record and checks every link of it. `progress` hears how many events are behind it.
+    pub fn verify_chain(&self, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
+        self.open.readers.ask(|driver| chain::verify(driver, progress))
+    }
+
+    /// Finishes what is queued and ends the writer. Questions are still answered by clones that are left.
+    pub fn close(&self) {
+        self.open.writer.stop();
+    }
+}
+
+fn connect(hold: &Hold, role: Role) -> Result<Box<dyn Driver>, StoreError> {
+    Ok(Box::new(Sqlite::open(hold.database(), role)?))
+}
+
+/// The id of a new fleet, from the operating system's generator.
+fn draw_id() -> Result<String, StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::new(Class::Other, error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

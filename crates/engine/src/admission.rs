@@ -1,0 +1,94 @@
+//! Who may ask: the caller's session, its proof and the fleet's incarnation, judged before any rule runs.
+
+use tenure_core::envelope::{Call, Envelope};
+use tenure_core::model::ids::{Digest, OperationId, PrincipalName};
+use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::catalog::AnyOperation;
+use tenure_core::operation::{Access, Effect};
+use tenure_core::secret::digest;
+use tenure_core::working_set::{Need, WorkingSet};
+
+/// What must be loaded before a caller can be judged.
+#[must_use]
+pub fn caller_needs(call: &Call) -> Vec<Need> {
+    call.envelope.caller.iter().map(|caller| Need::Session(caller.session.clone())).collect()
+}
+
+/// Judges the caller and puts its session into the call. A closed session is let through only to hear again what
+/// it was answered before: `replay` says whether that is still possible.
+pub fn admit(
+    set: &WorkingSet,
+    operation: &AnyOperation,
+    call: &mut Call,
+    replay: bool,
+) -> Result<(), Refusal> {
+    let spec = operation.spec();
+    if spec.effect == Effect::Write && call.envelope.operation_id.is_none() {
+        return Err(Refusal::field("operation_id", "is missing", "send an id of your own with every change"));
+    }
+    if let Some(epoch) = call.envelope.epoch
+        && epoch != call.epoch
+    {
+        let detail = format!("the request is for incarnation {epoch}, the fleet is in {}", call.epoch);
+        return Err(Refusal::new(Code::EpochChanged, detail));
+    }
+    match spec.access {
+        Access::Anyone => Ok(()),
+        Access::Operator => Err(Refusal::new(
+            Code::OperatorRequired,
+            format!("`{}` is for operators, and nothing was changed", spec.name),
+        )
+        .next("ask a person: operator accounts come with accounts")),
+        Access::Session => session(set, call, replay),
+    }
+}
+
+fn session(set: &WorkingSet, call: &mut Call, replay: bool) -> Result<(), Refusal> {
+    let Some(caller) = &call.envelope.caller else {
+        return Err(Refusal::new(Code::SessionRequired, "the call names no session"));
+    };
+    let unknown = || {
+        Refusal::new(Code::SessionUnknown, format!("session {} is not known by this proof", caller.session))
+    };
+    let found = set.sessions.get(&caller.session).flatten().ok_or_else(unknown)?;
+    if !equal(&found.proof_hash, &caller.proof.hash()) {
+        return Err(unknown());
+    }
+    if !found.open && !replay {
+        return Err(Refusal::new(Code::SessionClosed, format!("session {} is closed", found.handle)));
+    }
+    if call.session.as_ref() != Some(found) {
+        call.session = Some(found.clone());
+    }
+    Ok(())
+}
+
+/// Compares without telling by its duration how much was right.
+fn equal(left: &Digest, right: &Digest) -> bool {
+    let differing = left.0.iter().zip(right.0).fold(0, |bits, (left, right)| bits | (left ^ right));
+    std::hint::black_box(differing) == 0
+}
+
+/// Under whose name and which id an operation's receipt is kept. Opening a session happens under the name that
+/// it asks for. What nobody in particular does leaves no receipt: it repeats its own condition instead.
+#[must_use]
+pub fn receipt_key(operation: &AnyOperation, call: &Call) -> Option<(PrincipalName, OperationId)> {
+    if operation.spec().effect != Effect::Write {
+        return None;
+    }
+    let principal = if let AnyOperation::OpenSession(open) = operation {
+        Some(&open.name)
+    } else {
+        call.session.as_ref().map(|session| &session.principal)
+    };
+    Some((principal?.clone(), call.envelope.operation_id.clone()?))
+}
+
+/// What makes two requests the same: the operation, its input, the attempt it acts for and the token it asks for.
+#[must_use]
+pub fn fingerprint(operation: &AnyOperation, envelope: &Envelope) -> Digest {
+    let attempt = envelope.fence.as_ref().map(|fence| fence.attempt.to_string()).unwrap_or_default();
+    let token = envelope.token_hash.map(|hash| hash.0.to_vec()).unwrap_or_default();
+    let (name, input) = (operation.spec().name, operation.to_json());
+    digest("tenure request v1", &[name.as_bytes(), input.as_bytes(), attempt.as_bytes(), &token])
+}

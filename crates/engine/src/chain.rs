@@ -1,0 +1,182 @@
+//! The check of the record: no event was altered, removed, inserted or moved, and the receipts that are still
+//! kept are those that the events vouch for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tenure_core::model::event::{Event, Receipt, chain_hash};
+use tenure_core::model::ids::{Digest, EventNumber, OperationId, PrincipalName};
+use tenure_core::working_set::receipt_digest;
+use tenure_core::working_set::table::Table;
+
+use crate::store::driver::{Driver, StoreError};
+use crate::store::event::{EventRow, rows_after};
+use crate::store::{fleet, receipt, rows};
+
+/// How many events are looked at at once.
+const EVENTS: u32 = 1_000;
+
+/// What the check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainReport {
+    /// How many events were found in order.
+    pub events: u64,
+    /// How many receipts were compared with their events.
+    pub receipts: u64,
+    /// The hash of the last event that was found in order: compare it with one noted elsewhere.
+    pub head: Digest,
+    /// The first thing that is wrong.
+    pub flaw: Option<Flaw>,
+}
+
+/// The first thing that is wrong with a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// The event at which it shows.
+    pub event: EventNumber,
+    /// What is wrong with it.
+    pub kind: FlawKind,
+}
+
+/// What is wrong with an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlawKind {
+    /// It is not there, and later ones are, or the fleet row says that it was.
+    Missing,
+    /// The fleet row knows nothing of it.
+    Inserted,
+    /// It does not carry on from the event before it: its bytes or its hash changed, or it stood elsewhere.
+    Broken,
+    /// Its bytes say another number, kind, project or task than its row.
+    Misplaced,
+    /// It is the last one, and the fleet row has another hash.
+    NotTheHead,
+    /// The receipt of its operation is not the one that it vouches for.
+    Receipt,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let event = self.event;
+        match self.kind {
+            FlawKind::Missing => write!(f, "event {event} is missing"),
+            FlawKind::Inserted => write!(f, "event {event} was never recorded by the coordinator"),
+            FlawKind::Broken => write!(f, "event {event} was altered or does not follow the one before it"),
+            FlawKind::Misplaced => write!(f, "event {event} says something else than the row it stands in"),
+            FlawKind::NotTheHead => write!(f, "event {event} is not the one that was recorded last"),
+            FlawKind::Receipt => write!(f, "the stored answer of event {event}'s operation was altered"),
+        }
+    }
+}
+
+/// Walks the record from its beginning, within one committed state.
+pub fn verify(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
+    driver.begin_read()?;
+    let report = walk(driver, progress);
+    let ended = driver.rollback();
+    let report = report?;
+    ended.map(|()| report)
+}
+
+fn walk(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
+    let fleet = fleet::existing(driver)?;
+    let mut report = ChainReport { events: 0, receipts: 0, head: Digest([0; 32]), flaw: None };
+    let mut last = EventNumber(0);
+    loop {
+        let rows = rows_after(driver, last, None, EVENTS)?;
+        if rows.is_empty() {
+            break;
+        }
+        let mut vouched = BTreeMap::new();
+        for row in rows {
+            if let Err(kind) = follows(&row, last, fleet.event, &mut report.head, &mut vouched) {
+                let event = if kind == FlawKind::Missing { EventNumber(last.0 + 1) } else { row.number };
+                report.flaw = Some(Flaw { event, kind });
+                return Ok(report);
+            }
+            last = row.number;
+            report.events += 1;
+        }
+        report.flaw = receipts(driver, vouched, &mut report.receipts)?;
+        if report.flaw.is_some() {
+            return Ok(report);
+        }
+        progress(report.events);
+    }
+    if last != fleet.event {
+        report.flaw = Some(Flaw { event: EventNumber(last.0 + 1), kind: FlawKind::Missing });
+    } else if report.head != fleet.head {
+        report.flaw = Some(Flaw { event: last, kind: FlawKind::NotTheHead });
+    }
+    Ok(report)
+}
+
+/// The receipts that events vouch for: whose they are, the event, and the digest of the answer.
+type Vouched = BTreeMap<(PrincipalName, OperationId), (EventNumber, Digest)>;
+
+/// Checks one row against the one before it and moves the head on.
+fn follows(
+    row: &EventRow,
+    last: EventNumber,
+    end: EventNumber,
+    head: &mut Digest,
+    vouched: &mut Vouched,
+) -> Result<(), FlawKind> {
+    if row.number > end {
+        return Err(FlawKind::Inserted);
+    }
+    if row.number.0 != last.0 + 1 {
+        return Err(FlawKind::Missing);
+    }
+    let hash = chain_hash(head, &row.bytes);
+    if row.hash != hash.to_string() {
+        return Err(FlawKind::Broken);
+    }
+    let event: Event = serde_json::from_str(&row.bytes).map_err(|_| FlawKind::Broken)?;
+    let project = event.project.as_ref().map(ToString::to_string);
+    let task = event.task.as_ref().map(ToString::to_string);
+    if event.number != row.number
+        || event.kind.as_str() != row.kind
+        || project != row.project
+        || task != row.task
+    {
+        return Err(FlawKind::Misplaced);
+    }
+    *head = hash;
+    if let (Some(digest), Some(key)) = (event.receipt, receipt_key(&event)) {
+        vouched.insert(key, (event.number, digest));
+    }
+    Ok(())
+}
+
+/// Under whose name and id the receipt of an event's operation is kept. A session is opened by nobody yet, and
+/// its receipt is kept under the name that the event tells.
+fn receipt_key(event: &Event) -> Option<(PrincipalName, OperationId)> {
+    let operation = event.actor.operation.clone()?;
+    let principal = match &event.actor.principal {
+        Some(principal) => principal.clone(),
+        None => event.data.get("name")?.as_str()?.parse().ok()?,
+    };
+    Some((principal, operation))
+}
+
+/// Compares receipts that are still kept with the digests that events vouch for.
+fn receipts(
+    driver: &mut dyn Driver,
+    vouched: Vouched,
+    compared: &mut u64,
+) -> Result<Option<Flaw>, StoreError> {
+    let mut kept: Table<Receipt> = Table::default();
+    rows::load_by_key(driver, &mut kept, &receipt::BY_ID, vouched.keys().cloned().collect())?;
+    let mut wrong = None;
+    for (key, (event, digest)) in vouched {
+        let Some(answer) = kept.get(&key).flatten().and_then(|receipt| receipt.answer.as_ref()) else {
+            continue;
+        };
+        *compared += 1;
+        if receipt_digest(answer) != digest && wrong.is_none_or(|first: EventNumber| event < first) {
+            wrong = Some(event);
+        }
+    }
+    Ok(wrong.map(|event| Flaw { event, kind: FlawKind::Receipt }))
+}

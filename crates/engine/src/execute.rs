@@ -1,0 +1,293 @@
+//! What happens to commands: one transaction for a batch, each command all or nothing.
+//!
+//! This is a plain function of a driver, the clocks and the commands. The writer's thread is a shell around it;
+//! simulation and tests call exactly what production calls. Only this file begins a write.
+
+use tenure_core::envelope::{Call, Envelope};
+use tenure_core::model::event::{EventKind, Fleet, Receipt};
+use tenure_core::model::ids::{Digest, Epoch, EventNumber};
+use tenure_core::model::limits::Durations;
+use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::model::time::{FleetTime, Now, WallTime};
+use tenure_core::operation::Effect;
+use tenure_core::operation::catalog::AnyOperation;
+use tenure_core::working_set::{About, Need, Stop, WorkingSet};
+
+use crate::admission::{admit, caller_needs, fingerprint, receipt_key};
+use crate::clock::{Clocks, FleetClock};
+use crate::store::driver::{Driver, StoreError};
+use crate::store::load::load;
+use crate::store::{MIGRATIONS, fleet, flush, is_changed, schema_known};
+
+/// How often a rule may ask for more before the engine gives up on its command. A walk through a graph asks once
+/// for each level of it.
+const ROUNDS_MAX: usize = 10_000;
+
+/// Something to do, and what came beside it.
+#[derive(Debug, Clone)]
+pub struct Command {
+    /// What is asked.
+    pub operation: AnyOperation,
+    /// Who asks, and what they hold.
+    pub envelope: Envelope,
+}
+
+/// A batch that is durable.
+#[derive(Debug)]
+pub struct Committed {
+    /// The answers as they are at the moment of the batch, in the order of the commands.
+    pub answers: Vec<Result<String, Refusal>>,
+    /// The fleet row as committed.
+    pub fleet: Fleet,
+}
+
+/// Runs commands in one transaction and makes it durable. After an error nothing is known to have happened, and
+/// nothing was answered: every caller asks again with the same id.
+pub fn run_batch(
+    driver: &mut dyn Driver,
+    clock: &FleetClock,
+    clocks: &dyn Clocks,
+    commands: Vec<Command>,
+    durations: Durations,
+) -> Result<Committed, StoreError> {
+    write(driver, |driver| {
+        let mut fleet = fleet::existing(driver)?;
+        let now = clock.now(&fleet, clocks);
+        fleet.time = now.fleet;
+        fleet.wall = now.wall;
+        let mut set = WorkingSet::new(fleet);
+        let answers = decide_all(driver, &mut set, commands, now, durations)?;
+        flush(driver, &set)?;
+        Ok(Committed { answers, fleet: set.fleet })
+    })
+}
+
+/// Makes an empty store a fleet's, or brings an older one up to this version. Changes nothing otherwise.
+pub fn prepare(
+    driver: &mut dyn Driver,
+    clocks: &dyn Clocks,
+    new_id: impl FnOnce() -> Result<String, StoreError>,
+) -> Result<Fleet, StoreError> {
+    if driver.schema()? == schema_known() {
+        return fleet::existing(driver);
+    }
+    write(driver, |driver| {
+        for (number, sql) in (1..).zip(MIGRATIONS) {
+            if driver.schema()? < number {
+                driver.migrate(number, sql)?;
+            }
+        }
+        match fleet::load(driver)? {
+            Some(fleet) => Ok(fleet),
+            None => found(driver, new_id()?, WallTime(clocks.wall_ms())),
+        }
+    })
+}
+
+/// Creates the fleet row and the event that the chain begins with.
+fn found(driver: &mut dyn Driver, id: String, wall: WallTime) -> Result<Fleet, StoreError> {
+    let (epoch, time) = (Epoch(1), FleetTime(0));
+    let fleet = Fleet { id, epoch, time, wall, event: EventNumber(0), head: Digest([0; 32]) };
+    fleet::create(driver, &fleet)?;
+    let data = serde_json::json!({ "fleet": fleet.id });
+    let mut set = WorkingSet::new(fleet);
+    set.record(EventKind::FleetCreated, About { data, ..About::default() });
+    let now = Now { fleet: time, wall };
+    let call =
+        Call { now, epoch, session: None, envelope: Envelope::default(), durations: Durations::default() };
+    set.keep(&call, None);
+    flush(driver, &set)?;
+    Ok(set.fleet)
+}
+
+/// Answers a question from one committed state. Leases are judged at the committed fleet time, dates at `wall`.
+pub fn read(
+    driver: &mut dyn Driver,
+    operation: &AnyOperation,
+    envelope: &Envelope,
+    wall: WallTime,
+    durations: Durations,
+) -> Result<Result<String, Refusal>, StoreError> {
+    assert_eq!(operation.spec().effect, Effect::Read, "only questions are answered without a write");
+    driver.begin_read()?;
+    let answer = read_within(driver, operation, envelope, wall, durations);
+    // There is nothing to keep; what ends a question's transaction cannot spoil its answer.
+    let ended = driver.rollback();
+    let answer = answer?;
+    ended.map(|()| answer)
+}
+
+fn read_within(
+    driver: &mut dyn Driver,
+    operation: &AnyOperation,
+    envelope: &Envelope,
+    wall: WallTime,
+    durations: Durations,
+) -> Result<Result<String, Refusal>, StoreError> {
+    let fleet = fleet::existing(driver)?;
+    let now = Now { fleet: fleet.time, wall };
+    let mut set = WorkingSet::new(fleet);
+    let mut call = new_call(&set, envelope.clone(), now, durations);
+    load(driver, &mut set, caller_needs(&call), now)?;
+    if let Err(refusal) = admit(&set, operation, &mut call, false) {
+        return Ok(Err(refusal));
+    }
+    load(driver, &mut set, operation.scope(&call), now)?;
+    let decided = decide(driver, &mut set, operation, &call)?;
+    assert!(!is_changed(&set), "a question changed something: {}", operation.spec().name);
+    Ok(decided.and_then(|answer| present(operation, answer, now.fleet)))
+}
+
+/// Begins a write, does something in it, and makes it durable or takes it back.
+fn write<T>(
+    driver: &mut dyn Driver,
+    within: impl FnOnce(&mut dyn Driver) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    driver.begin_write()?;
+    let done = within(driver).and_then(|done| driver.commit().map(|()| done));
+    if done.is_err() {
+        // The first error says what happened; a failing rollback only means that the connection is of no more use.
+        let _ = driver.rollback();
+    }
+    done
+}
+
+fn new_call(set: &WorkingSet, envelope: Envelope, now: Now, durations: Durations) -> Call {
+    Call { now, epoch: set.fleet.epoch, session: None, envelope, durations }
+}
+
+fn decide_all(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    commands: Vec<Command>,
+    now: Now,
+    durations: Durations,
+) -> Result<Vec<Result<String, Refusal>>, StoreError> {
+    let mut calls: Vec<(AnyOperation, Call)> = Vec::with_capacity(commands.len());
+    for Command { operation, envelope } in commands {
+        assert_ne!(operation.spec().effect, Effect::Read, "a question is not a command");
+        calls.push((operation, new_call(set, envelope, now, durations)));
+    }
+    prefetch(driver, set, &mut calls, now)?;
+    calls.into_iter().map(|(operation, call)| run(driver, set, &operation, call)).collect()
+}
+
+/// Loads at once what all commands surely need: their sessions, then their receipts and scopes.
+fn prefetch(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    calls: &mut [(AnyOperation, Call)],
+    now: Now,
+) -> Result<(), StoreError> {
+    let sessions: Vec<Need> = calls.iter().flat_map(|(_, call)| caller_needs(call)).collect();
+    load(driver, set, sessions, now)?;
+    let mut needs = Vec::new();
+    for (operation, call) in calls {
+        if admit(set, operation, call, true).is_ok() {
+            needs.extend(receipt_key(operation, call).map(|(principal, id)| Need::Receipt(principal, id)));
+            needs.extend(operation.scope(call));
+        }
+    }
+    load(driver, set, needs, now)
+}
+
+/// Runs one command: its answer is presented at this moment, its changes are kept, or nothing happened.
+fn run(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    operation: &AnyOperation,
+    mut call: Call,
+) -> Result<Result<String, Refusal>, StoreError> {
+    let now = call.now.fleet;
+    // Again at its turn: a command before it in the batch may have closed its session.
+    if let Err(refusal) = admit(set, operation, &mut call, true) {
+        return Ok(Err(refusal));
+    }
+    let key = receipt_key(operation, &call);
+    let print = fingerprint(operation, &call.envelope);
+    if let Some((principal, id)) = &key {
+        load(driver, set, [Need::Receipt(principal.clone(), id.clone())], call.now)?;
+        if let Some(Some(receipt)) = set.receipts.get(&(principal.clone(), id.clone())) {
+            let stored = replay(receipt, print);
+            return Ok(stored.and_then(|answer| present(operation, answer, now)));
+        }
+    }
+    // Not a replay: from here on the session must be open.
+    if let Err(refusal) = admit(set, operation, &mut call, false) {
+        return Ok(Err(refusal));
+    }
+    let answer = match decide(driver, set, operation, &call)? {
+        Ok(answer) => answer,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    match operation.spec().effect {
+        Effect::Write => {
+            if let Some((principal, operation_id)) = key {
+                set.receipts.put(Receipt {
+                    principal,
+                    operation_id,
+                    operation: operation.spec().name.to_owned(),
+                    fingerprint: print,
+                    epoch: call.epoch,
+                    at: call.now.wall,
+                    answer: Some(answer.clone()),
+                });
+            }
+            set.keep(&call, Some(&answer));
+        }
+        Effect::Light => {
+            assert!(!set.has_drafts(), "a light operation leaves no event: {}", operation.spec().name);
+            set.keep(&call, None);
+        }
+        Effect::Read => unreachable!("a question is not a command"),
+    }
+    Ok(present(operation, answer, now))
+}
+
+/// What a receipt says to whoever uses its operation id again.
+fn replay(receipt: &Receipt, print: Digest) -> Result<String, Refusal> {
+    if receipt.fingerprint != print {
+        let detail = format!(
+            "operation id {} was used for another `{}` before",
+            receipt.operation_id, receipt.operation
+        );
+        return Err(Refusal::new(Code::OperationConflict, detail));
+    }
+    receipt.answer.clone().ok_or_else(|| {
+        let detail = format!("operation id {} was answered long ago", receipt.operation_id);
+        Refusal::new(Code::ReceiptExpired, detail)
+    })
+}
+
+/// Asks the rule, loads what it lacks, and asks again until it has decided.
+fn decide(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    operation: &AnyOperation,
+    call: &Call,
+) -> Result<Result<String, Refusal>, StoreError> {
+    set.begin();
+    for _ in 0..ROUNDS_MAX {
+        match operation.decide(set, call) {
+            Ok(answer) => return Ok(Ok(answer)),
+            Err(Stop::Refused(refusal)) => {
+                set.undo();
+                return Ok(Err(*refusal));
+            }
+            Err(Stop::Need(needs)) => {
+                set.undo();
+                load(driver, set, needs, call.now)?;
+            }
+        }
+    }
+    let detail = format!("`{}` would have to look at more than one request may", operation.spec().name);
+    Ok(Err(Refusal::new(Code::CannotTell, detail)))
+}
+
+fn present(operation: &AnyOperation, stored: String, now: FleetTime) -> Result<String, Refusal> {
+    operation.present(stored, now).map_err(|_| {
+        let detail =
+            format!("the stored answer of `{}` cannot be read by this version", operation.spec().name);
+        Refusal::new(Code::CannotTell, detail)
+    })
+}

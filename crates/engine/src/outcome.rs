@@ -1,0 +1,59 @@
+//! What a caller of the engine hears: an answer, a refusal, or that nobody can tell.
+
+use tenure_core::model::refusal::{Code, Refusal};
+
+use crate::store::driver::{Class, StoreError};
+
+/// An answer as JSON, or why there is none.
+pub type Outcome = Result<String, Failure>;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Failure {
+    /// The rules said no, and nothing was changed.
+    Refused(Refusal),
+    /// The store failed. It may have happened or not; asking again with the same operation id finds out.
+    CannotTell(StoreError),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::CannotTell(error)
+    }
+}
+
+impl From<Failure> for Refusal {
+    /// As it travels to a caller: without the store's own words, which may name paths or statements.
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(refusal) => refusal,
+            Failure::CannotTell(error) => Self::new(Code::CannotTell, said(error.class)),
+        }
+    }
+}
+
+fn said(class: Class) -> &'static str {
+    match class {
+        Class::Busy => "the store is busy",
+        Class::Full => "the store's disk is full",
+        Class::ReadOnly => "the store cannot be written to",
+        Class::Corrupt => "the store holds something that cannot be read",
+        Class::NewerSchema => "the store was written by a newer version",
+        Class::Io | Class::Sync => "the store's disk failed",
+        Class::Lost => "the connection to the store was lost",
+        Class::Other => "the store could not do it",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_store_says_never_travels() {
+        let error = StoreError::new(Class::Io, "/home/someone/tenure.db: SELECT secret");
+        let refusal = Refusal::from(Failure::CannotTell(error));
+        assert_eq!(refusal.code, Code::CannotTell);
+        assert!(!refusal.detail.contains("home") && !refusal.detail.contains("SELECT"));
+    }
+}

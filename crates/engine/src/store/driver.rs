@@ -1,0 +1,267 @@
+//! The seam between the store's statements and the database that runs them.
+//!
+//! Statements are written once, in the file of their noun, in the SQL that SQLite and PostgreSQL share. What
+//! differs between the two stands behind [`Driver`]; no other file knows which database runs.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// A value of a statement. Placeholders are `$1`, `$2` … in the order in which they first appear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// A number, a flag or a time in milliseconds.
+    Integer(i64),
+    /// A text, an id or JSON.
+    Text(Cow<'a, str>),
+    /// Nothing.
+    Null,
+}
+
+/// A connection to the database of a store.
+pub trait Driver: Send {
+    /// Begins a transaction that holds the fleet's writer lock from here on.
+    fn begin_write(&mut self) -> Result<(), StoreError>;
+
+    /// Begins a transaction that sees one committed state.
+    fn begin_read(&mut self) -> Result<(), StoreError>;
+
+    /// Runs a statement and says how many rows it changed.
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
+
+    /// Runs a question and hands over each row.
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: &mut Each<'_>) -> Result<(), StoreError>;
+
+    /// Makes the transaction durable. After an error of class [`Class::Lost`] or [`Class::Sync`] nobody knows
+    /// whether it happened.
+    fn commit(&mut self) -> Result<(), StoreError>;
+
+    /// Drops the transaction, if there is one.
+    fn rollback(&mut self) -> Result<(), StoreError>;
+
+    /// The number of the last migration that the store has seen; 0 for an empty one.
+    fn schema(&mut self) -> Result<u32, StoreError>;
+
+    /// Runs a migration's statements and notes its number, within the present transaction.
+    fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError>;
+
+    /// The database's name and version, for people.
+    fn version(&mut self) -> Result<String, StoreError>;
+}
+
+/// What is done with each row of an answer.
+pub type Each<'a> = dyn FnMut(&dyn Row) -> Result<(), StoreError> + 'a;
+
+/// One row of an answer.
+pub trait Row {
+    /// The number in a column, or nothing if it is null.
+    fn integer(&self, column: usize) -> Result<Option<i64>, StoreError>;
+
+    /// The text in a column, or nothing if it is null.
+    fn text(&self, column: usize) -> Result<Option<&str>, StoreError>;
+}
+
+/// What went wrong, as far as it matters to what happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Somebody else holds a lock for longer than the driver waits.
+    Busy,
+    /// There is no room left.
+    Full,
+    /// The store cannot be written to.
+    ReadOnly,
+    /// What is stored is not what was written.
+    Corrupt,
+    /// The store was written by a newer version.
+    NewerSchema,
+    /// The file or the network failed before anything was committed.
+    Io,
+    /// The connection ended during a commit: it may have happened or not.
+    Lost,
+    /// The disk did not confirm a commit. What it holds is unknown until the store is opened anew.
+    Sync,
+    /// Anything else: a mistake of ours.
+    Other,
+}
+
+/// The store could not do what it was asked. Never shown to a caller as an empty answer, and its text never
+/// leaves the machine: callers hear that nobody can tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreError {
+    /// What kind of failure.
+    pub class: Class,
+    /// For logs and for whoever runs the machine.
+    pub detail: String,
+}
+
+impl StoreError {
+    /// An error of a class.
+    #[must_use]
+    pub fn new(class: Class, detail: impl Into<String>) -> Self {
+        Self { class, detail: detail.into() }
+    }
+
+    /// A stored value that no version of ours would have written.
+    #[must_use]
+    pub fn corrupt(detail: impl Into<String>) -> Self {
+        Self::new(Class::Corrupt, detail)
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.class, self.detail)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// Reads a row's columns from left to right.
+pub struct Fields<'r> {
+    row: &'r dyn Row,
+    column: usize,
+}
+
+impl<'r> Fields<'r> {
+    /// Begins at the first column.
+    #[must_use]
+    pub fn of(row: &'r dyn Row) -> Self {
+        Self { row, column: 0 }
+    }
+
+    fn next(&mut self) -> usize {
+        self.column += 1;
+        self.column - 1
+    }
+
+    /// Passes over columns that only serve to find the row.
+    pub fn skip(&mut self, columns: usize) {
+        self.column += columns;
+    }
+
+    fn missing(&self) -> StoreError {
+        StoreError::corrupt(format!("column {} is null", self.column))
+    }
+
+    fn wrong(&self, error: impl fmt::Display) -> StoreError {
+        StoreError::corrupt(format!("column {}: {error}", self.column))
+    }
+
+    /// A number or nothing.
+    pub fn optional_integer(&mut self) -> Result<Option<i64>, StoreError> {
+        let column = self.next();
+        self.row.integer(column)
+    }
+
+    /// A number.
+    pub fn integer(&mut self) -> Result<i64, StoreError> {
+        self.optional_integer()?.ok_or_else(|| self.missing())
+    }
+
+    /// A number that counts something.
+    pub fn count<T: TryFrom<i64>>(&mut self) -> Result<T, StoreError> {
+        let integer = self.integer()?;
+        T::try_from(integer).map_err(|_| self.wrong(format_args!("{integer} is out of range")))
+    }
+
+    /// A flag.
+    pub fn flag(&mut self) -> Result<bool, StoreError> {
+        self.integer().map(|flag| flag != 0)
+    }
+
+    /// A text or nothing.
+    pub fn optional_text(&mut self) -> Result<Option<&'r str>, StoreError> {
+        let column = self.next();
+        self.row.text(column)
+    }
+
+    /// A text.
+    pub fn text(&mut self) -> Result<&'r str, StoreError> {
+        self.optional_text()?.ok_or_else(|| self.missing())
+    }
+
+    /// A text that is an id or a word.
+    pub fn parse<T: FromStr<Err = String>>(&mut self) -> Result<T, StoreError> {
+        let text = self.text()?;
+        text.parse().map_err(|error: String| self.wrong(error))
+    }
+
+    /// A text that is an id or a word, or nothing.
+    pub fn optional_parse<T: FromStr<Err = String>>(&mut self) -> Result<Option<T>, StoreError> {
+        let text = self.optional_text()?;
+        text.map(str::parse).transpose().map_err(|error: String| self.wrong(error))
+    }
+
+    /// A text that is JSON.
+    pub fn json<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, StoreError> {
+        let text = self.text()?;
+        serde_json::from_str(text).map_err(|error| self.wrong(error))
+    }
+}
+
+impl Fields<'_> {
+    /// A text that is JSON, or nothing.
+    pub fn optional_json<T: serde::de::DeserializeOwned>(&mut self) -> Result<Option<T>, StoreError> {
+        let text = self.optional_text()?;
+        text.map(serde_json::from_str).transpose().map_err(|error| self.wrong(error))
+    }
+}
+
+/// Collects the values of a statement from left to right.
+#[derive(Debug, Default)]
+pub struct Values<'a>(pub Vec<Value<'a>>);
+
+impl<'a> Values<'a> {
+    /// A number or time.
+    pub fn integer(&mut self, integer: i64) {
+        self.0.push(Value::Integer(integer));
+    }
+
+    /// A number or time, or nothing.
+    pub fn optional_integer(&mut self, integer: Option<i64>) {
+        self.0.push(integer.map_or(Value::Null, Value::Integer));
+    }
+
+    /// A number that counts something.
+    pub fn count(&mut self, count: u64) {
+        self.integer(i64::try_from(count).expect("no counter reaches 2^63"));
+    }
+
+    /// A flag.
+    pub fn flag(&mut self, flag: bool) {
+        self.integer(i64::from(flag));
+    }
+
+    /// A text, borrowed or owned.
+    pub fn text(&mut self, text: impl Into<Cow<'a, str>>) {
+        self.0.push(Value::Text(text.into()));
+    }
+
+    /// A text or nothing.
+    pub fn optional_text(&mut self, text: Option<impl Into<Cow<'a, str>>>) {
+        self.0.push(text.map_or(Value::Null, |text| Value::Text(text.into())));
+    }
+
+    /// Something that prints itself as its stored text.
+    pub fn shown(&mut self, value: &impl fmt::Display) {
+        self.text(value.to_string());
+    }
+
+    /// Something that prints itself as its stored text, or nothing.
+    pub fn optional_shown(&mut self, value: Option<&impl fmt::Display>) {
+        self.optional_text(value.map(ToString::to_string));
+    }
+
+    /// Something that is stored as JSON.
+    pub fn json(&mut self, value: &impl serde::Serialize) {
+        self.text(serde_json::to_string(value).expect("records are plain data and always serialise"));
+    }
+
+    /// Something that is stored as JSON, or nothing.
+    pub fn optional_json(&mut self, value: Option<&impl serde::Serialize>) {
+        match value {
+            Some(value) => self.json(value),
+            None => self.0.push(Value::Null),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Events: appended once, never changed.
+
+use tenure_core::model::event::{Event, StoredEvent};
+use tenure_core::model::ids::{Digest, EventNumber, TaskId};
+
+use super::driver::{Driver, Fields, StoreError, Values};
+use super::rows::{Shape, insert};
+
+static EVENT: Shape = Shape::new("event", &["number", "kind", "project", "task", "body", "hash"], 1, 6);
+
+/// Appends a batch's events.
+pub fn append(driver: &mut dyn Driver, events: &[StoredEvent]) -> Result<(), StoreError> {
+    let mut values = Values::default();
+    for stored in events {
+        let event = &stored.event;
+        values.count(event.number.0);
+        values.text(event.kind.as_str());
+        values.optional_text(event.project.as_ref().map(tenure_core::model::ids::ProjectKey::as_str));
+        values.optional_shown(event.task.as_ref());
+        values.text(&stored.bytes);
+        values.shown(&stored.hash);
+    }
+    insert(driver, &EVENT, &values)
+}
+
+/// An event as its row has it, before anybody trusts it.
+#[derive(Debug, Clone)]
+pub struct EventRow {
+    /// Its number.
+    pub number: EventNumber,
+    /// Its kind.
+    pub kind: String,
+    /// Its project.
+    pub project: Option<String>,
+    /// Its task.
+    pub task: Option<String>,
+    /// Its bytes.
+    pub bytes: String,
+    /// Its link in the chain.
+    pub hash: String,
+}
+
+/// The statement that walks the record in order.
+pub const AFTER: &str =
+    "SELECT number, kind, project, task, body, hash FROM event WHERE number > $1 ORDER BY number LIMIT $2";
+/// The statement that walks a task's events in order.
+pub const AFTER_OF_TASK: &str = "SELECT number, kind, project, task, body, hash FROM event \
+     WHERE task = $1 AND number > $2 ORDER BY number LIMIT $3";
+
+/// The next rows of the record, of the whole fleet or of one task.
+pub fn rows_after(
+    driver: &mut dyn Driver,
+    after: EventNumber,
+    task: Option<&TaskId>,
+    count: u32,
+) -> Result<Vec<EventRow>, StoreError> {
+    let mut values = Values::default();
+    if let Some(task) = task {
+        values.shown(task);
+    }
+    values.count(after.0);
+    values.integer(i64::from(count));
+    let mut rows = Vec::new();
+    let sql = if task.is_some() { AFTER_OF_TASK } else { AFTER };
+    driver.query(sql, &values.0, &mut |row| {
+        let mut fields = Fields::of(row);
+        rows.push(EventRow {
+            number: EventNumber(fields.count()?),
+            kind: fields.text()?.to_owned(),
+            project: fields.optional_text()?.map(str::to_owned),
+            task: fields.optional_text()?.map(str::to_owned),
+            bytes: fields.text()?.to_owned(),
+            hash: fields.text()?.to_owned(),
+        });
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// The next events, read for a caller.
+pub fn after(
+    driver: &mut dyn Driver,
+    after: EventNumber,
+    task: Option<&TaskId>,
+    count: u32,
+) -> Result<Vec<StoredEvent>, StoreError> {
+    let rows = rows_after(driver, after, task, count)?;
+    rows.into_iter().map(EventRow::parse).collect()
+}
+
+impl EventRow {
+    fn parse(self) -> Result<StoredEvent, StoreError> {
+        let wrong = |error: String| StoreError::corrupt(format!("event {}: {error}", self.number));
+        let event: Event = serde_json::from_str(&self.bytes).map_err(|error| wrong(error.to_string()))?;
+        let hash: Digest = self.hash.parse().map_err(wrong)?;
+        Ok(StoredEvent { event, bytes: self.bytes, hash })
+    }
+}

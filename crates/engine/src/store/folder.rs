@@ -1,0 +1,178 @@
+//! The folder that a store lives in: whose it is, on what disk, and that one engine alone opens it.
+//!
+//! The lock is a `flock` on the database file itself, held by one descriptor as long as the engine lives. A lock
+//! file beside it would miss a second path to the same database (a symbolic link or a bind mount of the file); the
+//! inode is what two engines must not share. SQLite's own locks on the same file are of another kind (POSIX
+//! record locks) and do not meet this one. They have a trap: closing *any* descriptor of a file drops all record
+//! locks that the process has on it. So a process that has the file open never opens it a second time: a list of
+//! the inodes that are open here is asked first, and the lock's descriptor is closed after SQLite's.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use rustix::fs::{FlockOperation, flock, fstatfs};
+
+/// The name of the database inside the folder.
+pub const DATABASE: &str = "tenure.db";
+
+/// Why a store was not opened. Nothing was written to it.
+#[derive(Debug)]
+pub enum FolderError {
+    /// Another engine has it open.
+    InUse(PathBuf),
+    /// It lies on a file system whose locks do not reach other machines reliably.
+    Network(PathBuf, &'static str),
+    /// The operating system refused.
+    Io(PathBuf, io::Error),
+}
+
+impl std::fmt::Display for FolderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::InUse(path) => write!(f, "another engine has the store {} open", path.display()),
+            Self::Network(path, name) => write!(
+                f,
+                "the store {} would lie on {name}, where file locks cannot be relied on; choose a local disk",
+                path.display()
+            ),
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for FolderError {}
+
+/// The databases that this process has open, by device and inode.
+static OPEN_HERE: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+
+/// The right to open a store's database. Dropped after every connection to it.
+#[derive(Debug)]
+pub struct Hold {
+    database: PathBuf,
+    inode: (u64, u64),
+    _file: File,
+}
+
+impl Hold {
+    /// The path of the database.
+    #[must_use]
+    pub fn database(&self) -> &Path {
+        &self.database
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Ok(mut open) = OPEN_HERE.lock() {
+            open.remove(&self.inode);
+        }
+    }
+}
+
+/// Makes the folder and the empty database if they are not there, closes them to other users, and takes the lock.
+pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
+    let failed = |error| FolderError::Io(folder.to_owned(), error);
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(failed)?;
+    let folder = folder.canonicalize().map_err(failed)?;
+    let directory = File::open(&folder).map_err(failed)?;
+    refuse_network(&folder, &directory)?;
+
+    // The canonical path of the file, so that its journal lies beside it whichever way it was reached.
+    let named = folder.join(DATABASE);
+    let database = named.canonicalize().unwrap_or(named);
+    let failed = |error| FolderError::Io(database.clone(), error);
+    let mut open = OPEN_HERE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if fs::metadata(&database).is_ok_and(|found| open.contains(&(found.dev(), found.ino()))) {
+        return Err(FolderError::InUse(database));
+    }
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&database);
+    let file = file.map_err(failed)?;
+    refuse_network(&database, &file)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Err(FolderError::InUse(database)),
+        Err(error) => return Err(failed(error.into())),
+    }
+    // SQLite gives its journal and its shared memory the permissions of the database.
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    let inode = (found.dev(), found.ino());
+    open.insert(inode);
+    drop(open);
+    directory.sync_all().map_err(failed)?;
+    Ok(Hold { database, inode, _file: file })
+}
+
+fn refuse_network(path: &Path, file: &File) -> Result<(), FolderError> {
+    let kind = fstatfs(file).map_err(|error| FolderError::Io(path.to_owned(), error.into()))?.f_type;
+    match network_name(kind.cast_unsigned() & 0xffff_ffff) {
+        Some(name) => Err(FolderError::Network(path.to_owned(), name)),
+        None => Ok(()),
+    }
+}
+
+/// The name of a file system that is shared between machines, by the number that `statfs` gives it.
+#[must_use]
+pub fn network_name(kind: u64) -> Option<&'static str> {
+    NETWORK.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
+}
+
+/// From statfs(2) and the kernel's `magic.h`. FUSE is among them: what stands behind it cannot be told, and
+/// most of what does is remote.
+const NETWORK: &[(u64, &str)] = &[
+    (0x6969, "NFS"),
+    (0x517b, "SMB"),
+    (0xfe53_4d42, "SMB2"),
+    (0xff53_4d42, "CIFS"),
+    (0x564c, "NCP"),
+    (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
+    (0x7375_7245, "Coda"),
+    (0x0102_1997, "9P"),
+    (0x00c3_6400, "Ceph"),
+    (0x0116_1970, "GFS2"),
+    (0x7461_636f, "OCFS2"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x4750_4653, "GPFS"),
+    (0x1983_0326, "BeeGFS"),
+    (0x786f_4256, "VirtualBox shared folders"),
+    (0xbacb_acbc, "VMware shared folders"),
+    (0x6573_5546, "FUSE"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known_by_number() {
+        for (kind, name) in
+            [(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB2"), (0x6573_5546, "FUSE")]
+        {
+            assert_eq!(network_name(kind), Some(name));
+        }
+    }
+
+    #[test]
+    fn local_file_systems_are_not_refused() {
+        // ext4, XFS, Btrfs, tmpfs, overlay, ZFS, F2FS, bcachefs
+        for kind in [
+            0xef53_u64,
+            0x5846_5342,
+            0x9123_683e,
+            0x0102_1994,
+            0x794c_7630,
+            0x2fc1_2fc1,
+            0xf2f5_2010,
+            0xca45_1a4e,
+        ] {
+            assert_eq!(network_name(kind), None, "{kind:x}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! From what rules need to what is known: needs of one kind become one statement.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+
+use tenure_core::model::handle::Handle;
+use tenure_core::model::ids::{AttemptId, PrincipalName, ProjectKey, SessionId, TaskId};
+use tenure_core::model::ids::{ConversationId, OperationId};
+use tenure_core::model::limits::PAGE_ROWS;
+use tenure_core::model::task::Rank;
+use tenure_core::model::time::Now;
+use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
+use tenure_core::working_set::{Need, Source, WorkingSet};
+
+use super::driver::{Driver, StoreError};
+use super::rows::{load_by_index, load_by_key};
+use super::{attempt, body, entry, graph, page, project, queue, receipt, session, task};
+
+/// Needs, sorted by kind.
+#[derive(Default)]
+struct Wanted {
+    projects: Vec<ProjectKey>,
+    bindings: Vec<String>,
+    tallies: Vec<ProjectKey>,
+    principals: Vec<PrincipalName>,
+    sessions: Vec<SessionId>,
+    open_sessions: Vec<PrincipalName>,
+    conversations: Vec<ConversationId>,
+    handles: Vec<Handle>,
+    served: Vec<(SessionId, ProjectKey)>,
+    tasks: Vec<TaskId>,
+    bodies: Vec<TaskId>,
+    aliases: Vec<(ProjectKey, String)>,
+    aliases_of: Vec<TaskId>,
+    dependencies_of: Vec<TaskId>,
+    dependencies_on: Vec<TaskId>,
+    blockers: Vec<TaskId>,
+    attempts: Vec<AttemptId>,
+    current_of: Vec<SessionId>,
+    current_in: Vec<ProjectKey>,
+    entries: Vec<TaskId>,
+    receipts: Vec<(PrincipalName, OperationId)>,
+    /// The most rows that anybody asked for, and how many asked.
+    queues: BTreeMap<(ProjectKey, Source, Rank), (u32, u32)>,
+}
+
+/// Loads everything that is needed. What the batch knows already is not asked for again.
+pub fn load(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    needs: impl IntoIterator<Item = Need>,
+    now: Now,
+) -> Result<(), StoreError> {
+    let mut wanted = Wanted::default();
+    for need in needs {
+        match need {
+            Need::Project(key) => wanted.projects.push(key),
+            Need::Bindings(repository) => wanted.bindings.push(repository),
+            Need::Tallies(project) => wanted.tallies.push(project),
+            Need::Principal(name) => wanted.principals.push(name),
+            Need::Session(id) => wanted.sessions.push(id),
+            Need::OpenSessionsOf(name) => wanted.open_sessions.push(name),
+            Need::SessionsIn(conversation) => wanted.conversations.push(conversation),
+            Need::Handle(handle) => wanted.handles.push(handle),
+            Need::Served(session, project) => wanted.served.push((session, project)),
+            Need::Task(id) => wanted.tasks.push(id),
+            Need::Body(id) => wanted.bodies.push(id),
+            Need::Alias(project, alias) => wanted.aliases.push((project, alias)),
+            Need::AliasesOf(task) => wanted.aliases_of.push(task),
+            Need::DependenciesOf(task) => wanted.dependencies_of.push(task),
+            Need::DependenciesOn(task) => wanted.dependencies_on.push(task),
+            Need::Blockers(task) => wanted.blockers.push(task),
+            Need::Attempt(id) => wanted.attempts.push(id),
+            Need::CurrentAttemptsOf(session) => wanted.current_of.push(session),
+            Need::CurrentAttemptsIn(project) => wanted.current_in.push(project),
+            Need::Entries(task) => wanted.entries.push(task),
+            Need::Receipt(principal, operation) => wanted.receipts.push((principal, operation)),
+            Need::AttemptsOf(task) => {
+                if set.attempts.find(&AttemptIndex::Task(task.clone())).is_none() {
+                    attempt::load_all_of(driver, set, &task)?;
+                }
+            }
+            Need::Moments(project) => {
+                let moments = queue::moments(driver, &project, now)?;
+                set.moments.insert(project, moments);
+            }
+            Need::Queue { project, source, after, count } => {
+                let (most, askers) = wanted.queues.entry((project, source, after)).or_default();
+                *most = count.max(*most);
+                *askers += 1;
+            }
+            Need::Page(page) => {
+                if !set.pages.contains_key(&page) {
+                    page::load(driver, set, &page, now)?;
+                }
+            }
+        }
+    }
+    wanted.load_queues(driver, set, now)?;
+    wanted.load_people(driver, set)?;
+    wanted.load_places(driver, set)?;
+    wanted.load_tasks(driver, set)?;
+    wanted.load_work(driver, set)
+}
+
+impl Wanted {
+    /// Commands that ask for the same rows take them from each other, so one more is loaded for each of them.
+    fn load_queues(
+        &mut self,
+        driver: &mut dyn Driver,
+        set: &mut WorkingSet,
+        now: Now,
+    ) -> Result<(), StoreError> {
+        for ((project, source, after), (most, askers)) in take(&mut self.queues) {
+            let count = match source {
+                Source::Ready => (most + askers - 1).min(most.max(PAGE_ROWS)),
+                Source::Recovery => most,
+            };
+            queue::load(driver, set, (&project, source), (after, count), now)?;
+        }
+        Ok(())
+    }
+
+    fn load_people(&mut self, driver: &mut dyn Driver, set: &mut WorkingSet) -> Result<(), StoreError> {
+        load_by_key(driver, &mut set.principals, &session::PRINCIPALS, take(&mut self.principals))?;
+        load_by_key(driver, &mut set.sessions, &session::BY_ID, take(&mut self.sessions))?;
+        load_by_key(driver, &mut set.served, &session::SERVED_AT, take(&mut self.served))?;
+        let open_of = take(&mut self.open_sessions).into_iter().map(SessionIndex::OpenOf).collect();
+        load_by_index(driver, &mut set.sessions, &session::OPEN_OF, open_of, session_text)?;
+        let conversations =
+            take(&mut self.conversations).into_iter().map(SessionIndex::Conversation).collect();
+        load_by_index(driver, &mut set.sessions, &session::IN_CONVERSATION, conversations, session_text)?;
+        let handles = take(&mut self.handles).into_iter().map(SessionIndex::Handle).collect();
+        load_by_index(driver, &mut set.sessions, &session::BY_HANDLE, handles, session_text)
+    }
+
+    fn load_places(&mut self, driver: &mut dyn Driver, set: &mut WorkingSet) -> Result<(), StoreError> {
+        load_by_key(driver, &mut set.projects, &project::BY_KEY, take(&mut self.projects))?;
+        let repositories = take(&mut self.bindings);
+        load_by_index(driver, &mut set.bindings, &project::BINDINGS, repositories, String::clone)?;
+        let tallies = take(&mut self.tallies);
+        load_by_index(driver, &mut set.tallies, &project::TALLIES, tallies, ToString::to_string)
+    }
+
+    fn load_tasks(&mut self, driver: &mut dyn Driver, set: &mut WorkingSet) -> Result<(), StoreError> {
+        load_by_key(driver, &mut set.tasks, &task::BY_ID, take(&mut self.tasks))?;
+        load_by_key(driver, &mut set.bodies, &body::BY_TASK, take(&mut self.bodies))?;
+        load_by_key(driver, &mut set.aliases, &body::ALIASES, take(&mut self.aliases))?;
+        let aliases_of = take(&mut self.aliases_of);
+        load_by_index(driver, &mut set.aliases, &body::ALIASES_OF, aliases_of, ToString::to_string)?;
+        let of = take(&mut self.dependencies_of).into_iter().map(Side::Of).collect();
+        load_by_index(driver, &mut set.dependencies, &graph::OF, of, side_text)?;
+        let on = take(&mut self.dependencies_on).into_iter().map(Side::On).collect();
+        load_by_index(driver, &mut set.dependencies, &graph::ON, on, side_text)?;
+        let blockers = take(&mut self.blockers);
+        load_by_index(driver, &mut set.blockers, &graph::BLOCKERS, blockers, ToString::to_string)
+    }
+
+    fn load_work(&mut self, driver: &mut dyn Driver, set: &mut WorkingSet) -> Result<(), StoreError> {
+        load_by_key(driver, &mut set.attempts, &attempt::BY_ID, take(&mut self.attempts))?;
+        let of = take(&mut self.current_of).into_iter().map(AttemptIndex::CurrentOf).collect();
+        load_by_index(driver, &mut set.attempts, &attempt::CURRENT_OF, of, attempt_text)?;
+        let inside = take(&mut self.current_in).into_iter().map(AttemptIndex::CurrentIn).collect();
+        load_by_index(driver, &mut set.attempts, &attempt::CURRENT_IN, inside, attempt_text)?;
+        let entries = take(&mut self.entries);
+        load_by_index(driver, &mut set.entries, &entry::OF_TASK, entries, ToString::to_string)?;
+        load_by_key(driver, &mut set.receipts, &receipt::BY_ID, take(&mut self.receipts))
+    }
+}
+
+fn session_text(index: &SessionIndex) -> String {
+    match index {
+        SessionIndex::OpenOf(name) => name.to_string(),
+        SessionIndex::Conversation(conversation) => conversation.to_string(),
+        SessionIndex::Handle(handle) => handle.to_string(),
+    }
+}
+
+fn side_text(side: &Side) -> String {
+    match side {
+        Side::Of(task) | Side::On(task) => task.to_string(),
+    }
+}
+
+fn attempt_text(index: &AttemptIndex) -> String {
+    match index {
+        AttemptIndex::Task(task) => task.to_string(),
+        AttemptIndex::CurrentOf(session) => session.to_string(),
+        AttemptIndex::CurrentIn(project) => project.to_string(),
+    }
+}

@@ -1,0 +1,76 @@
+//! The store: how records become rows and rows records. SQL finds, keeps and counts; rules decide.
+//!
+//! Each noun has a file with its columns and statements. [`load`] brings what rules need into a working set;
+//! [`flush`] writes what a batch changed. Neither begins or ends a transaction.
+
+pub mod attempt;
+pub mod body;
+pub mod driver;
+pub mod entry;
+pub mod event;
+pub mod fleet;
+pub mod folder;
+pub mod graph;
+pub mod load;
+pub mod page;
+pub mod project;
+pub mod queue;
+pub mod receipt;
+pub mod rows;
+pub mod session;
+pub mod sqlite;
+pub mod task;
+
+use tenure_core::working_set::WorkingSet;
+
+use driver::{Driver, StoreError};
+
+/// The migrations, in order. A store that has seen more than these is of a newer version and is not touched.
+pub const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+
+/// The number of the last migration that this version knows.
+#[must_use]
+pub fn schema_known() -> u32 {
+    u32::try_from(MIGRATIONS.len()).expect("there are few migrations")
+}
+
+/// Writes everything that a batch changed: what others refer to first, and the fleet row last.
+pub fn flush(driver: &mut dyn Driver, set: &WorkingSet) -> Result<(), StoreError> {
+    rows::flush(driver, &set.principals)?;
+    rows::flush(driver, &set.sessions)?;
+    rows::flush(driver, &set.projects)?;
+    rows::flush(driver, &set.bindings)?;
+    rows::flush(driver, &set.tallies)?;
+    rows::flush(driver, &set.served)?;
+    rows::flush(driver, &set.tasks)?;
+    rows::flush(driver, &set.bodies)?;
+    rows::flush(driver, &set.aliases)?;
+    rows::flush(driver, &set.dependencies)?;
+    rows::flush(driver, &set.blockers)?;
+    rows::flush(driver, &set.attempts)?;
+    rows::flush(driver, &set.entries)?;
+    event::append(driver, &set.events)?;
+    rows::flush(driver, &set.receipts)?;
+    fleet::save(driver, &set.fleet)
+}
+
+/// Whether a working set holds anything that [`flush`] would write besides the fleet row.
+#[must_use]
+pub fn is_changed(set: &WorkingSet) -> bool {
+    !set.events.is_empty()
+        || set.has_drafts()
+        || set.principals.dirty().next().is_some()
+        || set.sessions.dirty().next().is_some()
+        || set.projects.dirty().next().is_some()
+        || set.bindings.dirty().next().is_some()
+        || set.tallies.dirty().next().is_some()
+        || set.served.dirty().next().is_some()
+        || set.tasks.dirty().next().is_some()
+        || set.bodies.dirty().next().is_some()
+        || set.aliases.dirty().next().is_some()
+        || set.dependencies.dirty().next().is_some()
+        || set.blockers.dirty().next().is_some()
+        || set.attempts.dirty().next().is_some()
+        || set.entries.dirty().next().is_some()
+        || set.receipts.dirty().next().is_some()
+}

@@ -1,0 +1,81 @@
+//! Pages of lists.
+
+use tenure_core::model::ids::ProjectKey;
+use tenure_core::model::task::{Queue, Task};
+use tenure_core::model::time::Now;
+use tenure_core::working_set::{Page, Rows, WorkingSet};
+
+use super::driver::{Driver, Fields, StoreError, Values};
+use super::rows::{Stored, load_by_key};
+use super::{body, event, project, queue, session, task};
+
+/// Loads a page with the rows that it names.
+pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
+    let rows = match page {
+        Page::Events { after, task, count } => {
+            Rows::Events(event::after(driver, *after, task.as_ref(), *count)?)
+        }
+        Page::Tasks { project, queues, after, count } => {
+            let tasks = by_number(driver, project, queues, *after, *count)?;
+            let ids = tasks.iter().map(|task| task.id.clone()).collect();
+            tasks.into_iter().for_each(|task| set.tasks.load(task));
+            Rows::Tasks(ids)
+        }
+        Page::Titled { project, title } => {
+            let ids = body::titled(driver, project, title)?;
+            load_by_key::<Task>(driver, &mut set.tasks, &task::BY_ID, ids.clone())?;
+            Rows::Tasks(ids)
+        }
+        Page::Projects => {
+            let projects = project::every_project(driver)?;
+            let keys = projects.iter().map(|project| project.key.clone()).collect();
+            projects.into_iter().for_each(|project| set.projects.load(project));
+            Rows::Projects(keys)
+        }
+        Page::Bindings => Rows::Bindings(project::every_binding(driver)?),
+        Page::Sessions { count } => {
+            let sessions = session::newest(driver, *count)?;
+            let ids = sessions.iter().map(|session| session.id.clone()).collect();
+            sessions.into_iter().for_each(|session| set.sessions.load(session));
+            Rows::Sessions(ids)
+        }
+        Page::Overdue { count } => Rows::Tasks(queue::load_overdue(driver, set, now, *count)?),
+    };
+    set.pages.insert(page.clone(), rows);
+    Ok(())
+}
+
+/// A part of a project's tasks by number. The nine words are the queues asked for, repeated to fill them.
+pub const BY_NUMBER: &str = "SELECT {columns} FROM task WHERE project = $1 AND stage = $2 AND number > $3 \
+     AND queue IN ($4, $5, $6, $7, $8, $9, $10, $11, $12) ORDER BY number LIMIT $13";
+
+fn by_number(
+    driver: &mut dyn Driver,
+    project: &ProjectKey,
+    queues: &[Queue],
+    after: u64,
+    count: u32,
+) -> Result<Vec<Task>, StoreError> {
+    let sql = BY_NUMBER.replace("{columns}", &Task::shape().columns().join(", "));
+    let mut stages: Vec<i64> = queues.iter().map(|queue| task::stage(*queue)).collect();
+    stages.sort_unstable();
+    stages.dedup();
+    let mut tasks = Vec::new();
+    for stage in stages {
+        let mut values = Values::default();
+        values.text(project.as_str());
+        values.integer(stage);
+        values.count(after);
+        for queue in queues.iter().cycle().take(Queue::ALL.len()) {
+            values.text(queue.as_str());
+        }
+        values.integer(i64::from(count));
+        driver.query(&sql, &values.0, &mut |row| {
+            tasks.push(Task::read(&mut Fields::of(row))?);
+            Ok(())
+        })?;
+    }
+    tasks.sort_by_key(|task| task.id.number);
+    tasks.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+    Ok(tasks)
+}

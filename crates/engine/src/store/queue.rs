@@ -1,0 +1,245 @@
+//! Queues: the next work in its order, and what the mere passing of time changed.
+
+use tenure_core::model::attempt::Attempt;
+use tenure_core::model::ids::{AttemptId, ProjectKey, TaskId};
+use tenure_core::model::limits::PAGE_ROWS;
+use tenure_core::model::task::{Body, Priority, Rank, Task};
+use tenure_core::model::time::{FleetTime, Now};
+use tenure_core::working_set::{Moments, Source, Window, WorkingSet};
+
+use super::driver::{Driver, Fields, StoreError, Values};
+use super::rows::{Stored, load_by_key};
+use super::{attempt, body, task};
+
+/// The ready queue after a place. `{columns}` stands for a task's columns.
+pub const READY: &str = "SELECT {columns} FROM task WHERE queue = 'ready' AND project = $1 \
+     AND (priority, ready_at, number) > ($2, $3, $4) ORDER BY priority, ready_at, number LIMIT $5";
+/// Deferrals of a project whose date has passed.
+pub const DUE: &str = "SELECT {columns} FROM task WHERE queue = 'deferred' AND project = $1 \
+     AND deferred_until <= $2 ORDER BY priority, ready_at, number LIMIT $3";
+/// Current attempts of a project that give no authority any more, in the order of their tasks.
+pub const RECOVERY: &str = "SELECT attempt.id, task.priority, task.ready_at, task.number \
+     FROM attempt JOIN task ON task.id = attempt.task \
+     WHERE attempt.current = 1 AND attempt.project = $1 AND attempt.stops_at <= $2 \
+     AND (task.priority, task.ready_at, task.number) > ($3, $4, $5) \
+     ORDER BY task.priority, task.ready_at, task.number LIMIT $6";
+/// How many deferrals of a project have passed their date.
+pub const DUE_COUNT: &str =
+    "SELECT count(*) FROM task WHERE queue = 'deferred' AND project = $1 AND deferred_until <= $2";
+/// How many current attempts of a project give no authority any more.
+pub const EXPIRED_COUNT: &str =
+    "SELECT count(*) FROM attempt WHERE current = 1 AND project = $1 AND stops_at <= $2";
+/// Current attempts anywhere whose lease ended and whose end nobody recorded.
+pub const OVERDUE_ATTEMPTS: &str = "SELECT id FROM attempt WHERE current = 1 \
+     AND project IN (SELECT key FROM project) AND stops_at > $1 AND stops_at <= $2 LIMIT $3";
+/// Deferrals anywhere whose date has passed.
+pub const OVERDUE_DEFERRALS: &str = "SELECT id FROM task WHERE queue = 'deferred' \
+     AND project IN (SELECT key FROM project) AND deferred_until <= $1 LIMIT $2";
+/// Whether any lease anywhere still lives.
+pub const LIVE: &str = "SELECT 1 FROM attempt WHERE current = 1 \
+     AND project IN (SELECT key FROM project) AND stops_at > $1 LIMIT 1";
+
+/// Reads whole tasks: fills a statement's `{columns}`.
+fn tasks(
+    driver: &mut dyn Driver,
+    sql: &str,
+    values: &Values<'_>,
+    each: &mut dyn FnMut(Task),
+) -> Result<(), StoreError> {
+    let columns = Task::shape().columns().join(", ");
+    driver.query(&sql.replace("{columns}", &columns), &values.0, &mut |row| {
+        each(Task::read(&mut Fields::of(row))?);
+        Ok(())
+    })
+}
+
+fn rank(values: &mut Values<'_>, rank: Rank) {
+    values.integer(i64::from(rank.priority.get()));
+    values.integer(rank.ready_at.0);
+    values.count(rank.number);
+}
+
+/// Loads the next rows of a queue and notes which part of it is known by then. A window grows at its end; a
+/// question for rows within it is answered already, and one for rows before it starts a new window.
+pub fn load(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    (project, source): (&ProjectKey, Source),
+    (after, count): (Rank, u32),
+    now: Now,
+) -> Result<(), StoreError> {
+    let key = (project.clone(), source);
+    let known = set.windows.get(&key).copied().filter(|window| window.from <= after);
+    if known.is_some_and(|window| window.complete || after < window.to) {
+        return Ok(());
+    }
+    let start = known.map_or(after, |window| window.to);
+    let (last, rows) = match source {
+        Source::Ready => {
+            if !set.windows.contains_key(&key) {
+                load_due(driver, set, project, now)?;
+            }
+            load_ready(driver, set, project, start, count)?
+        }
+        Source::Recovery => load_recovery(driver, set, project, (start, count), now.fleet)?,
+    };
+    let window = Window {
+        from: known.map_or(after, |window| window.from),
+        to: last.unwrap_or(start),
+        complete: rows < count,
+    };
+    set.windows.insert(key, window);
+    Ok(())
+}
+
+fn load_ready(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    project: &ProjectKey,
+    after: Rank,
+    count: u32,
+) -> Result<(Option<Rank>, u32), StoreError> {
+    let mut values = Values::default();
+    values.text(project.as_str());
+    rank(&mut values, after);
+    values.integer(i64::from(count));
+    let (mut last, mut rows) = (None, 0);
+    let mut ids = Vec::new();
+    tasks(driver, READY, &values, &mut |task| {
+        last = Some(task.rank());
+        rows += 1;
+        ids.push(task.id.clone());
+        set.tasks.load(task);
+    })?;
+    // Whoever looks at the queue takes from it or lists it, and both show titles.
+    load_by_key::<Body>(driver, &mut set.bodies, &body::BY_TASK, ids)?;
+    Ok((last, rows))
+}
+
+fn load_due(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    project: &ProjectKey,
+    now: Now,
+) -> Result<(), StoreError> {
+    let mut values = Values::default();
+    values.text(project.as_str());
+    values.integer(now.wall.0);
+    values.integer(i64::from(PAGE_ROWS));
+    tasks(driver, DUE, &values, &mut |task| set.tasks.load(task))
+}
+
+fn load_recovery(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    project: &ProjectKey,
+    (after, count): (Rank, u32),
+    now: FleetTime,
+) -> Result<(Option<Rank>, u32), StoreError> {
+    let mut values = Values::default();
+    values.text(project.as_str());
+    values.integer(now.0);
+    rank(&mut values, after);
+    values.integer(i64::from(count));
+    let (mut last, mut ids) = (None, Vec::new());
+    driver.query(RECOVERY, &values.0, &mut |row| {
+        let mut fields = Fields::of(row);
+        ids.push(fields.parse::<AttemptId>()?);
+        let priority = Priority::try_from(fields.count::<u8>()?).map_err(StoreError::corrupt)?;
+        let ready_at = FleetTime(fields.integer()?);
+        last = Some(Rank { priority, ready_at, number: fields.count()? });
+        Ok(())
+    })?;
+    let rows = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+    load_attempts_with_tasks(driver, set, ids)?;
+    Ok((last, rows))
+}
+
+fn load_attempts_with_tasks(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    ids: Vec<AttemptId>,
+) -> Result<Vec<TaskId>, StoreError> {
+    let task_ids: Vec<TaskId> = ids.iter().map(|id| id.task.clone()).collect();
+    load_by_key::<Attempt>(driver, &mut set.attempts, &attempt::BY_ID, ids)?;
+    load_by_key::<Task>(driver, &mut set.tasks, &task::BY_ID, task_ids.clone())?;
+    Ok(task_ids)
+}
+
+/// Counts what the mere passing of time changed in a project.
+pub fn moments(driver: &mut dyn Driver, project: &ProjectKey, now: Now) -> Result<Moments, StoreError> {
+    Ok(Moments {
+        deferred_due: count(driver, DUE_COUNT, project, now.wall.0)?,
+        expired: count(driver, EXPIRED_COUNT, project, now.fleet.0)?,
+    })
+}
+
+fn count(driver: &mut dyn Driver, sql: &str, project: &ProjectKey, until: i64) -> Result<u64, StoreError> {
+    let mut values = Values::default();
+    values.text(project.as_str());
+    values.integer(until);
+    let mut count = 0;
+    driver.query(sql, &values.0, &mut |row| {
+        count = Fields::of(row).count()?;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// The tasks whose lease ended unrecorded or whose deferral's date has passed, at most so many.
+fn overdue(
+    driver: &mut dyn Driver,
+    now: Now,
+    count: u32,
+) -> Result<(Vec<AttemptId>, Vec<TaskId>), StoreError> {
+    let (mut attempts, mut deferred) = (Vec::new(), Vec::new());
+    let mut values = Values::default();
+    // Attempts that ended already stand at the very beginning of the index.
+    values.integer(i64::MIN);
+    values.integer(now.fleet.0);
+    values.integer(i64::from(count));
+    driver.query(OVERDUE_ATTEMPTS, &values.0, &mut |row| {
+        attempts.push(Fields::of(row).parse()?);
+        Ok(())
+    })?;
+    let mut values = Values::default();
+    values.integer(now.wall.0);
+    values.integer(i64::from(count) - i64::try_from(attempts.len()).unwrap_or(i64::from(count)));
+    driver.query(OVERDUE_DEFERRALS, &values.0, &mut |row| {
+        deferred.push(Fields::of(row).parse()?);
+        Ok(())
+    })?;
+    Ok((attempts, deferred))
+}
+
+/// Loads overdue tasks, the held ones with their attempts.
+pub fn load_overdue(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    now: Now,
+    count: u32,
+) -> Result<Vec<TaskId>, StoreError> {
+    let (attempts, deferred) = overdue(driver, now, count)?;
+    let mut ids = load_attempts_with_tasks(driver, set, attempts)?;
+    load_by_key::<Task>(driver, &mut set.tasks, &task::BY_ID, deferred.clone())?;
+    ids.extend(deferred);
+    Ok(ids)
+}
+
+/// Whether there is anything overdue to record.
+pub fn any_overdue(driver: &mut dyn Driver, now: Now) -> Result<bool, StoreError> {
+    let (attempts, deferred) = overdue(driver, now, 1)?;
+    Ok(!attempts.is_empty() || !deferred.is_empty())
+}
+
+/// Whether any lease still lives, so that the fleet's time must go on being committed.
+pub fn any_live(driver: &mut dyn Driver, now: FleetTime) -> Result<bool, StoreError> {
+    let mut values = Values::default();
+    values.integer(now.0);
+    let mut live = false;
+    driver.query(LIVE, &values.0, &mut |_| {
+        live = true;
+        Ok(())
+    })?;
+    Ok(live)
+}

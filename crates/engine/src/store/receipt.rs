@@ -1,0 +1,51 @@
+//! Receipts: the stored answers of operations.
+
+use tenure_core::model::event::Receipt;
+use tenure_core::model::ids::Epoch;
+use tenure_core::model::time::WallTime;
+
+use super::driver::{Fields, StoreError, Values};
+use super::rows::{Lookup, Shape, Stored};
+
+static RECEIPT: Shape = Shape::new(
+    "receipt",
+    &["principal", "operation_id", "operation", "fingerprint", "epoch", "at", "answer"],
+    2,
+    2,
+);
+
+/// Receipts by caller and operation id.
+pub static BY_ID: Lookup = Lookup::new(&RECEIPT, &["principal", "operation_id"], "");
+
+impl Stored for Receipt {
+    fn shape() -> &'static Shape {
+        &RECEIPT
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            principal: fields.parse()?,
+            operation_id: fields.parse()?,
+            operation: fields.text()?.to_owned(),
+            fingerprint: fields.parse()?,
+            epoch: Epoch(fields.count()?),
+            at: WallTime(fields.integer()?),
+            answer: fields.optional_text()?.map(str::to_owned),
+        })
+    }
+
+    fn write<'a>(&'a self, values: &mut Values<'a>) {
+        values.text(self.principal.as_str());
+        values.text(self.operation_id.as_str());
+        values.text(&self.operation);
+        values.shown(&self.fingerprint);
+        values.count(self.epoch.0);
+        values.integer(self.at.0);
+        values.optional_text(self.answer.as_deref());
+    }
+
+    fn write_key(key: &Self::Key, values: &mut Values<'_>) {
+        values.shown(&key.0);
+        values.shown(&key.1);
+    }
+}

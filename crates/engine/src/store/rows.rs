@@ -1,0 +1,316 @@
+//! How any kind of record is loaded and flushed: a few statements for many rows.
+//!
+//! A statement for many rows exists in a few sizes only, so that each is prepared once and stays in the
+//! connection's cache. A question of another size repeats its last key; a write is cut into the sizes.
+
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+
+use tenure_core::working_set::table::{Record, Table};
+
+use super::driver::{Driver, Fields, StoreError, Value, Values};
+
+/// Most rows or keys in one statement.
+const ROWS_MAX: usize = 64;
+
+/// The texts of a statement for 1, 2, 4 … 64 rows, each built when it is first used.
+struct Texts([OnceLock<String>; 7]);
+
+impl Texts {
+    const fn new() -> Self {
+        Self([const { OnceLock::new() }; 7])
+    }
+
+    fn get(&self, rows: usize, build: impl FnOnce() -> String) -> &str {
+        debug_assert!(rows.is_power_of_two() && rows <= ROWS_MAX);
+        self.0[rows.trailing_zeros() as usize].get_or_init(build)
+    }
+}
+
+/// A table's columns as its noun reads and writes them.
+pub struct Shape {
+    table: &'static str,
+    columns: &'static [&'static str],
+    key: usize,
+    fixed: usize,
+    upserts: Texts,
+    deletes: Texts,
+}
+
+impl Shape {
+    /// A table whose first `key` columns identify a row, and whose first `fixed` columns never change: leaving
+    /// them out of an update spares the database their indexes. Where no column changes, rows are only appended
+    /// and a key that is there already fails the batch.
+    #[must_use]
+    pub const fn new(
+        table: &'static str,
+        columns: &'static [&'static str],
+        key: usize,
+        fixed: usize,
+    ) -> Self {
+        Self { table, columns, key, fixed, upserts: Texts::new(), deletes: Texts::new() }
+    }
+
+    fn upsert(&self, rows: usize) -> &str {
+        self.upserts.get(rows, || {
+            let mut sql = format!("INSERT INTO {} ({}) VALUES ", self.table, self.columns.join(", "));
+            placeholders(&mut sql, rows, self.columns.len());
+            let key = self.columns[..self.key].join(", ");
+            let changing: Vec<String> =
+                self.columns[self.fixed..].iter().map(|name| format!("{name} = excluded.{name}")).collect();
+            if !changing.is_empty() {
+                let _ = write!(sql, " ON CONFLICT ({key}) DO UPDATE SET {}", changing.join(", "));
+            }
+            sql
+        })
+    }
+
+    fn delete(&self, rows: usize) -> &str {
+        self.deletes.get(rows, || {
+            let mut sql = format!("DELETE FROM {} WHERE ", self.table);
+            for row in 0..rows {
+                sql.push_str(if row == 0 { "(" } else { " OR (" });
+                for (index, name) in self.columns[..self.key].iter().enumerate() {
+                    let and = if index == 0 { "" } else { " AND " };
+                    let _ = write!(sql, "{and}{name} = ${}", row * self.key + index + 1);
+                }
+                sql.push(')');
+            }
+            sql
+        })
+    }
+
+    /// All columns, in order.
+    #[must_use]
+    pub fn columns(&self) -> &'static [&'static str] {
+        self.columns
+    }
+
+    /// `SELECT` with all columns, up to and with the table's name.
+    #[must_use]
+    pub fn select(&self) -> String {
+        format!("SELECT {} FROM {}", self.columns.join(", "), self.table)
+    }
+}
+
+/// Writes `($1, $2), ($3, $4) …`.
+fn placeholders(sql: &mut String, rows: usize, width: usize) {
+    for row in 0..rows {
+        sql.push_str(if row == 0 { "(" } else { ", (" });
+        for column in 0..width {
+            let comma = if column == 0 { "" } else { ", " };
+            let _ = write!(sql, "{comma}${}", row * width + column + 1);
+        }
+        sql.push(')');
+    }
+}
+
+/// A question for the rows whose columns have one of several values.
+pub struct Lookup {
+    shape: &'static Shape,
+    by: &'static [&'static str],
+    and: &'static str,
+    texts: Texts,
+}
+
+impl Lookup {
+    /// Rows of `shape` whose columns `by`, all of them texts, have one of the values asked for, and for which
+    /// the condition `and` holds, if there is one.
+    #[must_use]
+    pub const fn new(shape: &'static Shape, by: &'static [&'static str], and: &'static str) -> Self {
+        Self { shape, by, and, texts: Texts::new() }
+    }
+
+    /// The statement for so many keys.
+    pub fn text(&self, keys: usize) -> &str {
+        self.texts.get(keys, || {
+            let mut sql = self.shape.select();
+            match self.by {
+                [column] => {
+                    let _ = write!(sql, " WHERE {column} IN (");
+                    for key in 1..=keys {
+                        let comma = if key == 1 { "" } else { ", " };
+                        let _ = write!(sql, "{comma}${key}");
+                    }
+                }
+                columns => {
+                    let _ = write!(sql, " WHERE ({}) IN (VALUES ", columns.join(", "));
+                    placeholders(&mut sql, keys, columns.len());
+                }
+            }
+            sql.push(')');
+            if !self.and.is_empty() {
+                let _ = write!(sql, " AND {}", self.and);
+            }
+            sql
+        })
+    }
+
+    /// Asks for all these keys, whose values stand one after the other.
+    pub fn ask(
+        &self,
+        driver: &mut dyn Driver,
+        mut values: Values<'_>,
+        each: &mut dyn FnMut(&mut Fields<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let width = self.by.len();
+        let last: Vec<Value<'_>> = values.0.iter().rev().take(width).rev().cloned().collect();
+        let keys = values.0.len() / width;
+        let rest = keys % ROWS_MAX;
+        if rest > 0 {
+            for _ in rest..rest.next_power_of_two() {
+                values.0.extend(last.iter().cloned());
+            }
+        }
+        for chunk in values.0.chunks(ROWS_MAX * width) {
+            driver.query(self.text(chunk.len() / width), chunk, &mut |row| each(&mut Fields::of(row)))?;
+        }
+        Ok(())
+    }
+}
+
+/// A record that the store keeps in a table of its own.
+pub trait Stored: Record {
+    /// The table.
+    fn shape() -> &'static Shape;
+
+    /// Reads all columns.
+    fn read(fields: &mut Fields<'_>) -> Result<Self, StoreError>;
+
+    /// Writes all columns.
+    fn write<'a>(&'a self, values: &mut Values<'a>);
+
+    /// Writes the columns of the key.
+    fn write_key(key: &Self::Key, values: &mut Values<'_>);
+}
+
+/// Loads the rows of these keys and notes which do not exist.
+pub fn load_by_key<R: Stored>(
+    driver: &mut dyn Driver,
+    table: &mut Table<R>,
+    lookup: &Lookup,
+    mut keys: Vec<R::Key>,
+) -> Result<(), StoreError> {
+    keys.retain(|key| table.get(key).is_none());
+    keys.sort();
+    keys.dedup();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let mut values = Values::default();
+    for key in &keys {
+        R::write_key(key, &mut values);
+    }
+    load_rows(driver, table, lookup, values)?;
+    for key in keys {
+        table.load_absent(key);
+    }
+    Ok(())
+}
+
+/// Loads every row under these indexes.
+pub fn load_by_index<R: Stored>(
+    driver: &mut dyn Driver,
+    table: &mut Table<R>,
+    lookup: &Lookup,
+    mut indexes: Vec<R::Index>,
+    text: impl Fn(&R::Index) -> String,
+) -> Result<(), StoreError> {
+    indexes.retain(|index| table.find(index).is_none());
+    indexes.sort();
+    indexes.dedup();
+    if indexes.is_empty() {
+        return Ok(());
+    }
+    let mut values = Values::default();
+    for index in &indexes {
+        values.text(text(index));
+    }
+    load_rows(driver, table, lookup, values)?;
+    for index in indexes {
+        table.cover(index);
+    }
+    Ok(())
+}
+
+fn load_rows<R: Stored>(
+    driver: &mut dyn Driver,
+    table: &mut Table<R>,
+    lookup: &Lookup,
+    values: Values<'_>,
+) -> Result<(), StoreError> {
+    lookup.ask(driver, values, &mut |fields| {
+        table.load(R::read(fields)?);
+        Ok(())
+    })
+}
+
+/// Writes what a batch changed in one table: rows that are gone first, then rows that are there, in key order.
+pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(), StoreError> {
+    let (mut gone, mut there) = (Values::default(), Values::default());
+    for (key, row) in table.dirty() {
+        match row {
+            Some(row) => row.write(&mut there),
+            None => R::write_key(key, &mut gone),
+        }
+    }
+    let shape = R::shape();
+    in_sizes(&gone.0, shape.key, |rows, values| driver.execute(shape.delete(rows), values))?;
+    insert(driver, shape, &there)
+}
+
+/// Writes rows whose values stand one after the other.
+pub fn insert(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Result<(), StoreError> {
+    in_sizes(&rows.0, shape.columns.len(), |rows, values| driver.execute(shape.upsert(rows), values))
+}
+
+/// Cuts rows into the sizes that statements exist in, the largest first.
+fn in_sizes(
+    values: &[Value<'_>],
+    width: usize,
+    mut run: impl FnMut(usize, &[Value<'_>]) -> Result<u64, StoreError>,
+) -> Result<(), StoreError> {
+    let mut left = values;
+    while !left.is_empty() {
+        let rows = left.len() / width;
+        let size = ROWS_MAX.min(1 << rows.ilog2());
+        let (now, later) = left.split_at(size * width);
+        run(size, now)?;
+        left = later;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static SHAPE: Shape = Shape::new("pair", &["a", "b", "c"], 2, 2);
+    static LOOKUP: Lookup = Lookup::new(&SHAPE, &["a", "b"], "c = 1");
+
+    #[test]
+    fn statements_number_their_placeholders_in_order() {
+        assert_eq!(
+            SHAPE.upsert(2),
+            "INSERT INTO pair (a, b, c) VALUES ($1, $2, $3), ($4, $5, $6) ON CONFLICT (a, b) DO UPDATE SET c = excluded.c"
+        );
+        assert_eq!(SHAPE.delete(2), "DELETE FROM pair WHERE (a = $1 AND b = $2) OR (a = $3 AND b = $4)");
+        assert_eq!(
+            LOOKUP.text(2),
+            "SELECT a, b, c FROM pair WHERE (a, b) IN (VALUES ($1, $2), ($3, $4)) AND c = 1"
+        );
+    }
+
+    #[test]
+    fn a_write_is_cut_into_known_sizes() {
+        let values = vec![Value::Null; 2 * 135];
+        let mut sizes = Vec::new();
+        in_sizes(&values, 2, |rows, chunk| {
+            assert_eq!(chunk.len(), rows * 2);
+            sizes.push(rows);
+            Ok(0)
+        })
+        .expect("nothing fails");
+        assert_eq!(sizes, [64, 64, 4, 2, 1]);
+    }
+}

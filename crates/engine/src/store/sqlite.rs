@@ -1,0 +1,245 @@
+//! SQLite behind the seam. Nothing else names its library.
+//!
+//! Every connection gets the same settings and checks that they took effect: write-ahead log, a flush at every
+//! commit, foreign keys, no memory mapping. The writer's connection copies the log back into the database between
+//! commits; readers are opened without the right to write and so never do.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
+
+use super::driver::{Class, Driver, Each, Row, StoreError, Value};
+use super::schema_known;
+
+/// How long a connection waits for a lock that another one holds for a moment.
+const BUSY: Duration = Duration::from_secs(5);
+/// Pages kept in memory, in KiB (SQLite counts KiB as negative numbers).
+const CACHE_KIB: i64 = 32 * 1024;
+/// Pages in the log before the writer copies them back. Fewer cost scattered writes, more cost long pauses.
+const CHECKPOINT_PAGES: i64 = 2_000;
+/// Prepared statements that a connection keeps.
+const STATEMENTS: usize = 512;
+
+/// What a connection may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Read and write; there is one.
+    Writer,
+    /// Only read.
+    Reader,
+}
+
+/// A connection to a SQLite database.
+pub struct Sqlite {
+    connection: Connection,
+}
+
+impl Sqlite {
+    /// Opens a database file that exists. A store of a newer version is refused before anything is written.
+    pub fn open(path: &Path, role: Role) -> Result<Self, StoreError> {
+        let access = match role {
+            Role::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            Role::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        };
+        let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let mut sqlite = Self { connection: Connection::open_with_flags(path, flags).map_err(error)? };
+        sqlite.connection.busy_timeout(BUSY).map_err(error)?;
+        let schema = sqlite.schema()?;
+        if schema > schema_known() {
+            let known = schema_known();
+            let detail = format!("the store has schema {schema}, this version knows {known}");
+            return Err(StoreError::new(Class::NewerSchema, detail));
+        }
+        sqlite.set_text("journal_mode", "wal", "wal")?;
+        sqlite.settings(role)?;
+        Ok(sqlite)
+    }
+
+    /// A database in memory that ends with its connection, for tests and simulation.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let sqlite = Self { connection: Connection::open_in_memory().map_err(error)? };
+        sqlite.settings(Role::Writer)?;
+        Ok(sqlite)
+    }
+
+    fn settings(&self, role: Role) -> Result<(), StoreError> {
+        self.set("synchronous", 2)?;
+        self.set("foreign_keys", 1)?;
+        self.set("cache_size", -CACHE_KIB)?;
+        self.set("temp_store", 2)?;
+        self.set("trusted_schema", 0)?;
+        match role {
+            Role::Writer => self.set("wal_autocheckpoint", CHECKPOINT_PAGES)?,
+            Role::Reader => self.set("query_only", 1)?,
+        }
+        // A database in memory has no file to map and answers nothing here.
+        let mapped =
+            self.connection.pragma_update_and_check(None, "mmap_size", 0, |row| row.get::<_, i64>(0));
+        if !matches!(mapped, Ok(0) | Err(rusqlite::Error::QueryReturnedNoRows)) {
+            return Err(StoreError::new(Class::Other, format!("mmap_size is {mapped:?}")));
+        }
+        self.connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        Ok(())
+    }
+
+    fn set(&self, pragma: &str, value: i64) -> Result<(), StoreError> {
+        self.connection.pragma_update(None, pragma, value).map_err(error)?;
+        let found: i64 = self.connection.pragma_query_value(None, pragma, |row| row.get(0)).map_err(error)?;
+        if found == value {
+            Ok(())
+        } else {
+            Err(StoreError::new(Class::Other, format!("{pragma} is {found}, not {value}")))
+        }
+    }
+
+    fn set_text(&self, pragma: &str, value: &str, expected: &str) -> Result<(), StoreError> {
+        let set = self.connection.pragma_update_and_check(None, pragma, value, |row| row.get(0));
+        let found: String = set.map_err(error)?;
+        if found == expected {
+            Ok(())
+        } else {
+            Err(StoreError::new(Class::Other, format!("{pragma} is {found}, not {expected}")))
+        }
+    }
+
+    fn run(&self, sql: &str) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.raw_execute())
+            .map_err(error)?;
+        Ok(())
+    }
+
+    fn bound(&self, sql: &str, values: &[Value<'_>]) -> Result<rusqlite::CachedStatement<'_>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(error)?;
+        debug_assert_eq!(statement.parameter_count(), values.len(), "{sql}");
+        for (index, value) in values.iter().enumerate() {
+            statement.raw_bind_parameter(index + 1, value).map_err(error)?;
+        }
+        Ok(statement)
+    }
+
+    /// The steps by which the database would answer a question, for tests of its plans.
+    pub fn plan(&self, sql: &str) -> Result<Vec<String>, StoreError> {
+        let mut statement = self.connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).map_err(error)?;
+        let mut rows = statement.raw_query();
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next().map_err(error)? {
+            steps.push(row.get(3).map_err(error)?);
+        }
+        Ok(steps)
+    }
+}
+
+impl Driver for Sqlite {
+    fn begin_write(&mut self) -> Result<(), StoreError> {
+        self.run("BEGIN IMMEDIATE")
+    }
+
+    fn begin_read(&mut self) -> Result<(), StoreError> {
+        self.run("BEGIN")
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        let changed = self.bound(sql, values)?.raw_execute().map_err(error)?;
+        Ok(changed as u64)
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: &mut Each<'_>) -> Result<(), StoreError> {
+        let mut statement = self.bound(sql, values)?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(error)? {
+            each(&SqliteRow(row))?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.run("COMMIT").map_err(|error| match error.class {
+            Class::Io => StoreError::new(Class::Sync, error.detail),
+            Class::Busy
+            | Class::Full
+            | Class::ReadOnly
+            | Class::Corrupt
+            | Class::NewerSchema
+            | Class::Lost
+            | Class::Sync
+            | Class::Other => error,
+        })
+    }
+
+    fn rollback(&mut self) -> Result<(), StoreError> {
+        if self.connection.is_autocommit() { Ok(()) } else { self.run("ROLLBACK") }
+    }
+
+    fn schema(&mut self) -> Result<u32, StoreError> {
+        self.connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(error)
+    }
+
+    fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
+        self.connection.execute_batch(sql).map_err(error)?;
+        self.connection.pragma_update(None, "user_version", number).map_err(error)
+    }
+
+    fn version(&mut self) -> Result<String, StoreError> {
+        Ok(format!("SQLite {}", rusqlite::version()))
+    }
+}
+
+struct SqliteRow<'a>(&'a rusqlite::Row<'a>);
+
+impl SqliteRow<'_> {
+    fn wrong(column: usize, found: ValueRef<'_>) -> StoreError {
+        StoreError::corrupt(format!("column {} holds a value of type {}", column + 1, found.data_type()))
+    }
+}
+
+impl Row for SqliteRow<'_> {
+    fn integer(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        match self.0.get_ref(column).map_err(error)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(integer) => Ok(Some(integer)),
+            other @ (ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_)) => {
+                Err(Self::wrong(column, other))
+            }
+        }
+    }
+
+    fn text(&self, column: usize) -> Result<Option<&str>, StoreError> {
+        match self.0.get_ref(column).map_err(error)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(bytes) => std::str::from_utf8(bytes)
+                .map(Some)
+                .map_err(|_| StoreError::corrupt(format!("column {} is not UTF-8", column + 1))),
+            other @ (ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_)) => {
+                Err(Self::wrong(column, other))
+            }
+        }
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Integer(integer) => ValueRef::Integer(*integer),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Null => ValueRef::Null,
+        }))
+    }
+}
+
+// By value, so that it can be given to `map_err`.
+#[allow(clippy::needless_pass_by_value)]
+fn error(error: rusqlite::Error) -> StoreError {
+    let class = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Class::Busy,
+        Some(ErrorCode::DiskFull) => Class::Full,
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Class::ReadOnly,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Class::Corrupt,
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => Class::Io,
+        _ => Class::Other,
+    };
+    StoreError::new(class, error.to_string())
+}

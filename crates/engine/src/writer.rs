@@ -1,0 +1,282 @@
+//! The thread that writes, and the bounded queue before it.
+//!
+//! What waits while a commit is in flight shares the next one; nobody lingers for fuller batches. Callers are
+//! answered after the commit, also the refused ones. When the store fails, a whole batch hears that nobody can
+//! tell, and each caller asks again with the same operation id. A commit that the disk did not confirm is the end
+//! of the writer: what the disk holds is unknown until the store is opened anew, so everything later hears the
+//! same until somebody restarts the engine.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tenure_core::envelope::Envelope;
+use tenure_core::model::event::Fleet;
+use tenure_core::model::ids::OperationId;
+use tenure_core::model::limits::{BATCH_COMMANDS, Durations, QUEUE_COMMANDS};
+use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::record::RecordOverdue;
+
+use crate::clock::{Clocks, FleetClock};
+use crate::execute::{Command, run_batch};
+use crate::outcome::{Failure, Outcome};
+use crate::store::driver::{Class, Driver, StoreError};
+use crate::store::queue;
+
+/// How often the fleet's time is committed while leases live and nobody else writes.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What is called with the outcome, once.
+pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
+
+/// What is called with the result of a probe, once.
+type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// Opens a connection for writing; called again after one was lost.
+pub type Connect = Box<dyn Fn() -> Result<Box<dyn Driver>, StoreError> + Send>;
+
+/// A command on its way, which is answered whatever happens to it.
+struct Job {
+    command: Option<Box<Command>>,
+    reply: Option<Reply>,
+}
+
+impl Job {
+    fn answer(mut self, outcome: Outcome) {
+        if let Some(reply) = self.reply.take() {
+            reply(outcome);
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if let Some(reply) = self.reply.take() {
+            reply(Err(Failure::CannotTell(stopped())));
+        }
+    }
+}
+
+fn stopped() -> StoreError {
+    StoreError::new(Class::Lost, "the writer has stopped")
+}
+
+enum Message {
+    Run(Job),
+    /// An empty batch: proves that the store can be written to.
+    Probe(Tell),
+    Stop,
+}
+
+/// The way to the writer's thread.
+pub struct Writer {
+    queue: SyncSender<Message>,
+    thread: std::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread on a connection that is open, in a fleet whose row is `fleet`.
+    pub fn start(
+        driver: Box<dyn Driver>,
+        connect: Connect,
+        fleet: Fleet,
+        clocks: Arc<dyn Clocks>,
+        durations: Durations,
+    ) -> std::io::Result<Self> {
+        let (queue, messages) = sync_channel(QUEUE_COMMANDS);
+        let clock = FleetClock::join(&fleet, &*clocks);
+        let shell = Shell { driver: Some(driver), connect, fleet, clock, clocks, durations, dead: None };
+        let thread =
+            std::thread::Builder::new().name("writer".to_owned()).spawn(move || shell.run(&messages))?;
+        Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
+    }
+
+    /// Queues a command. `reply` is called once: after the commit, or at once when too much is waiting.
+    pub fn submit(&self, command: Command, reply: Reply) {
+        let job = Job { command: Some(Box::new(command)), reply: Some(reply) };
+        match self.queue.try_send(Message::Run(job)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(Message::Run(job))) => {
+                let detail = format!("{QUEUE_COMMANDS} commands are waiting to be written");
+                job.answer(Err(Failure::Refused(Refusal::new(Code::Overloaded, detail))));
+            }
+            // The job answers by itself when it is dropped.
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+
+    /// Commits nothing but the time, and says whether that worked.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        let (told, answer) = sync_channel(1);
+        let tell = Box::new(move |outcome| {
+            let _ = told.send(outcome);
+        });
+        self.queue.send(Message::Probe(tell)).map_err(|_| stopped())?;
+        answer.recv().map_err(|_| stopped())?
+    }
+
+    /// Finishes what is queued and ends the thread. A second call does nothing.
+    pub fn stop(&self) {
+        let thread = self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = self.queue.send(Message::Stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What the thread owns.
+struct Shell {
+    driver: Option<Box<dyn Driver>>,
+    connect: Connect,
+    fleet: Fleet,
+    clock: FleetClock,
+    clocks: Arc<dyn Clocks>,
+    durations: Durations,
+    dead: Option<StoreError>,
+}
+
+impl Shell {
+    fn run(mut self, messages: &Receiver<Message>) {
+        // The first commit makes the time of joining durable before anybody is answered.
+        let _ = self.commit(Vec::new());
+        let mut next_tick = Instant::now() + TICK;
+        loop {
+            let wait = next_tick.saturating_duration_since(Instant::now());
+            let first = match messages.recv_timeout(wait) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let mut batch = Batch::default();
+            if let Some(first) = first {
+                batch.take(first);
+                while batch.jobs.len() < BATCH_COMMANDS && !batch.stop {
+                    let Ok(message) = messages.try_recv() else { break };
+                    batch.take(message);
+                }
+            }
+            if Instant::now() >= next_tick {
+                self.tick(&mut batch);
+                next_tick = Instant::now() + TICK;
+            }
+            let stop = batch.stop;
+            self.answer(batch);
+            if stop {
+                // Whatever came in beside the order to stop is still done.
+                let mut rest = Batch::default();
+                messages.try_iter().for_each(|message| rest.take(message));
+                self.answer(rest);
+                return;
+            }
+        }
+    }
+
+    /// Runs a batch and answers everybody in it.
+    fn answer(&mut self, batch: Batch) {
+        let Batch { mut jobs, probes, ticks, stop: _ } = batch;
+        if jobs.is_empty() && probes.is_empty() && !ticks {
+            return;
+        }
+        let commands = jobs.iter_mut().filter_map(|job| job.command.take()).map(|command| *command).collect();
+        match self.commit(commands) {
+            Ok(answers) => {
+                for (job, answer) in jobs.into_iter().zip(answers) {
+                    job.answer(answer.map_err(Failure::Refused));
+                }
+                probes.into_iter().for_each(|tell| tell(Ok(())));
+            }
+            Err(error) => {
+                for job in jobs {
+                    job.answer(Err(Failure::CannotTell(error.clone())));
+                }
+                probes.into_iter().for_each(|tell| tell(Err(error.clone())));
+            }
+        }
+    }
+
+    fn commit(&mut self, commands: Vec<Command>) -> Result<Vec<Result<String, Refusal>>, StoreError> {
+        if let Some(error) = &self.dead {
+            return Err(error.clone());
+        }
+        let driver = match &mut self.driver {
+            Some(driver) => driver,
+            None => self.driver.insert((self.connect)()?),
+        };
+        match run_batch(&mut **driver, &self.clock, &*self.clocks, commands, self.durations) {
+            Ok(committed) => {
+                self.fleet = committed.fleet;
+                Ok(committed.answers)
+            }
+            Err(error) => {
+                self.after_failure(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn after_failure(&mut self, error: &StoreError) {
+        match error.class {
+            Class::Sync => self.dead = Some(error.clone()),
+            // Whether the last commit happened is found out by whoever asks again, on a new connection.
+            Class::Lost | Class::Io => self.driver = None,
+            Class::Busy
+            | Class::Full
+            | Class::ReadOnly
+            | Class::Corrupt
+            | Class::NewerSchema
+            | Class::Other => {}
+        }
+    }
+
+    /// Adds the background work that is due to a batch: the record of what is overdue, or just the time.
+    fn tick(&mut self, batch: &mut Batch) {
+        let Some(driver) = &mut self.driver else {
+            // The next commit tries to connect.
+            batch.ticks = true;
+            return;
+        };
+        let now = self.clock.now(&self.fleet, &*self.clocks);
+        match queue::any_overdue(&mut **driver, now) {
+            Ok(true) => batch.jobs.push(Job { command: Some(Box::new(self.record_overdue())), reply: None }),
+            Ok(false) => batch.ticks = queue::any_live(&mut **driver, self.fleet.time).unwrap_or(true),
+            // The commit will meet the same error and deal with it.
+            Err(_) => batch.ticks = true,
+        }
+    }
+
+    /// The background command. Its id follows from the state it was decided on, so that a repetition is told
+    /// apart from new work in the record.
+    fn record_overdue(&self) -> Command {
+        let id = format!("overdue-{}-{}-{}", self.fleet.epoch, self.fleet.event, self.fleet.time.0);
+        let operation_id: OperationId = id.parse().expect("letters, digits and hyphens are an operation id");
+        let envelope = Envelope { operation_id: Some(operation_id), ..Envelope::default() };
+        Command { operation: RecordOverdue {}.into(), envelope }
+    }
+}
+
+/// What one commit is for.
+#[derive(Default)]
+struct Batch {
+    jobs: Vec<Job>,
+    probes: Vec<Tell>,
+    ticks: bool,
+    stop: bool,
+}
+
+impl Batch {
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Run(job) => self.jobs.push(job),
+            Message::Probe(tell) => self.probes.push(tell),
+            Message::Stop => self.stop = true,
+        }
+    }
+}

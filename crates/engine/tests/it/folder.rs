@@ -1,0 +1,132 @@
+//! Where a store lives: closed to other users, opened by one engine at a time, and never touched by an older one.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use tenure_engine::store::driver::Class;
+use tenure_engine::store::folder::{DATABASE, FolderError};
+use tenure_engine::{Engine, OpenError, Options};
+
+fn open(folder: &Path) -> Result<Engine, OpenError> {
+    Engine::open(folder, Options::default())
+}
+
+fn refused(folder: &Path) -> OpenError {
+    match open(folder) {
+        Err(error) => error,
+        Ok(_) => panic!("{} was opened", folder.display()),
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it exists").permissions().mode() & 0o777
+}
+
+#[test]
+fn nobody_else_can_read_a_store() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("a/b");
+    let engine = open(&folder).expect("a new store");
+    engine.probe().expect("it can be written");
+    engine.info().expect("it can be read");
+    assert_eq!(mode(&folder), 0o700);
+    for file in [DATABASE, "tenure.db-wal", "tenure.db-shm"] {
+        assert_eq!(mode(&folder.join(file)), 0o600, "{file}");
+    }
+}
+
+#[test]
+fn a_store_that_was_open_to_others_is_closed_to_them() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("store");
+    open(&folder).expect("a new store").close();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("changed");
+    fs::set_permissions(folder.join(DATABASE), fs::Permissions::from_mode(0o644)).expect("changed");
+    let _engine = open(&folder).expect("opened again");
+    assert_eq!((mode(&folder), mode(&folder.join(DATABASE))), (0o700, 0o600));
+}
+
+#[test]
+fn a_second_engine_is_refused_by_every_path() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("store");
+    let engine = open(&folder).expect("a new store");
+    let linked = place.path().join("linked");
+    symlink(&folder, &linked).expect("a link");
+    let beside = place.path().join("beside");
+    fs::create_dir(&beside).expect("a folder");
+    symlink(folder.join(DATABASE), beside.join(DATABASE)).expect("a link");
+    let hard = place.path().join("hard");
+    fs::create_dir(&hard).expect("a folder");
+    fs::hard_link(folder.join(DATABASE), hard.join(DATABASE)).expect("a link");
+    for path in [&folder, &linked, &beside, &hard] {
+        let error = refused(path);
+        assert!(matches!(error, OpenError::Folder(FolderError::InUse(_))), "{}: {error}", path.display());
+        assert!(error.to_string().contains(DATABASE), "it names the store: {error}");
+        engine.probe().expect("the first engine is undisturbed");
+    }
+    engine.close();
+    drop(engine);
+    open(&folder).expect("free again");
+}
+
+#[test]
+fn another_process_is_kept_out_by_the_lock_on_the_file() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("store");
+    let _engine = open(&folder).expect("a new store");
+    let status = std::process::Command::new("flock")
+        .args(["--nonblock", "--conflict-exit-code", "9"])
+        .arg(folder.join(DATABASE))
+        .arg("true")
+        .status()
+        .expect("flock(1) of util-linux is there");
+    assert_eq!(status.code(), Some(9));
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_not_touched() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("store");
+    open(&folder).expect("a new store").close();
+    let database = folder.join(DATABASE);
+    let raw = rusqlite::Connection::open(&database).expect("a connection");
+    raw.pragma_update(None, "user_version", 99).expect("changed");
+    drop(raw);
+    let before = fs::read(&database).expect("bytes");
+    match refused(&folder) {
+        OpenError::Store(path, error) => {
+            assert_eq!(error.class, Class::NewerSchema);
+            assert!(path.ends_with(DATABASE) && error.detail.contains("99"), "{error}");
+        }
+        other => panic!("{other}"),
+    }
+    assert_eq!(fs::read(&database).expect("bytes"), before);
+}
+
+#[test]
+fn what_is_no_database_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("store");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join(DATABASE), "something else entirely ".repeat(100)).expect("written");
+    match refused(&folder) {
+        OpenError::Store(_, error) => assert_eq!(error.class, Class::Corrupt),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_store_keeps_its_fleet_over_restarts() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("store");
+    let first = open(&folder).expect("a new store");
+    let before = first.info().expect("told");
+    drop(first);
+    let after = open(&folder).expect("opened again").info().expect("told");
+    assert_eq!((before.fleet.len(), before.epoch.0, before.event.0), (32, 1, 1));
+    assert_eq!((&before.fleet, before.event), (&after.fleet, after.event));
+    assert!(after.fleet_time >= before.fleet_time);
+    assert!(after.database.starts_with("SQLite 3."));
+}

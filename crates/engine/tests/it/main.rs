@@ -1,0 +1,11 @@
+//! The engine against its promises: on a store in memory and on one in a file, alone and in its thread, with
+//! every call to the database failing in turn.
+
+mod chain;
+mod failures;
+mod folder;
+mod loop_of_work;
+mod plans;
+mod records;
+mod world;
+mod writing;

@@ -1,0 +1,91 @@
+//! The hot questions are answered from indexes: their plans are part of what the store promises.
+
+use tenure_core::model::task::Task;
+use tenure_engine::execute::prepare;
+use tenure_engine::store::rows::{Lookup, Stored};
+use tenure_engine::store::sqlite::Sqlite;
+use tenure_engine::store::{
+    attempt, body, entry, event, graph, page, project, queue, receipt, session, task,
+};
+
+use crate::world::StillClocks;
+
+fn store() -> Sqlite {
+    let mut sqlite = Sqlite::in_memory().expect("a database");
+    prepare(&mut sqlite, &*StillClocks::new(), || Ok("test".to_owned())).expect("a fleet");
+    sqlite
+}
+
+fn plan(sql: &str) -> String {
+    let columns = Task::shape().columns().join(", ");
+    store().plan(&sql.replace("{columns}", &columns)).expect(sql).join("\n")
+}
+
+fn check(sql: &str, index: &str) {
+    let plan = plan(sql);
+    assert!(plan.contains(index), "{sql}\n{plan}");
+    assert!(!plan.contains("SCAN task") && !plan.contains("SCAN attempt"), "{sql}\n{plan}");
+    assert!(!plan.contains("SCAN event") && !plan.contains("SCAN body"), "{sql}\n{plan}");
+}
+
+#[test]
+fn the_ready_queue_is_read_in_order_without_sorting() {
+    check(queue::READY, "USING INDEX task_ready (project=? AND (priority,ready_at,number)>(?,?,?))");
+    assert!(!plan(queue::READY).contains("TEMP B-TREE"));
+}
+
+#[test]
+fn what_time_changed_is_found_by_its_moment() {
+    check(queue::DUE, "USING INDEX task_deferred (project=? AND deferred_until<?)");
+    check(queue::DUE_COUNT, "INDEX task_deferred (project=? AND deferred_until<?)");
+    check(queue::RECOVERY, "USING INDEX attempt_stops (project=? AND stops_at<?)");
+    check(queue::EXPIRED_COUNT, "INDEX attempt_stops (project=? AND stops_at<?)");
+    check(queue::OVERDUE_ATTEMPTS, "INDEX attempt_stops (project=? AND stops_at>? AND stops_at<?)");
+    check(queue::OVERDUE_DEFERRALS, "INDEX task_deferred (project=? AND deferred_until<?)");
+    check(queue::LIVE, "INDEX attempt_stops (project=? AND stops_at>?)");
+}
+
+#[test]
+fn lists_and_the_record_are_read_in_order_without_sorting() {
+    check(page::BY_NUMBER, "USING INDEX task_stage (project=? AND stage=? AND number>?)");
+    check(event::AFTER, "USING INTEGER PRIMARY KEY (rowid>?)");
+    check(event::AFTER_OF_TASK, "USING INDEX event_task (task=? AND number>?)");
+    check(body::TITLED, "USING INDEX body_title (title_key=?)");
+    for sql in [page::BY_NUMBER, event::AFTER, event::AFTER_OF_TASK] {
+        assert!(!plan(sql).contains("TEMP B-TREE"), "{sql}");
+    }
+}
+
+#[test]
+fn every_lookup_of_many_keys_uses_an_index() {
+    let lookups: &[(&Lookup, &str)] = &[
+        (&project::BY_KEY, "PRIMARY KEY (key=?)"),
+        (&project::BINDINGS, "PRIMARY KEY (repository=?)"),
+        (&project::TALLIES, "PRIMARY KEY (project=?)"),
+        (&session::PRINCIPALS, "PRIMARY KEY (name=?)"),
+        (&session::BY_ID, "PRIMARY KEY (id=?)"),
+        (&session::OPEN_OF, "INDEX session_open_principal (principal=?)"),
+        (&session::IN_CONVERSATION, "INDEX session_open_conversation (conversation=?)"),
+        (&session::BY_HANDLE, "INDEX session_handle (handle=?)"),
+        (&session::SERVED_AT, "PRIMARY KEY (session=? AND project=?)"),
+        (&task::BY_ID, "PRIMARY KEY (id=?)"),
+        (&body::BY_TASK, "(task=?)"),
+        (&body::ALIASES, "PRIMARY KEY (project=? AND alias=?)"),
+        (&body::ALIASES_OF, "INDEX alias_task (task=?)"),
+        (&graph::OF, "PRIMARY KEY (task=?)"),
+        (&graph::ON, "INDEX dependency_on (on_task=?)"),
+        (&graph::BLOCKERS, "PRIMARY KEY (task=?)"),
+        (&attempt::BY_ID, "PRIMARY KEY (id=?)"),
+        (&attempt::CURRENT_OF, "INDEX attempt_session (session=?)"),
+        (&attempt::CURRENT_IN, "INDEX attempt_stops (project=?)"),
+        (&entry::OF_TASK, "INDEX entry_task (task=?)"),
+        (&receipt::BY_ID, "(principal=? AND operation_id=?)"),
+    ];
+    for (lookup, index) in lookups {
+        for keys in [1, 64] {
+            check(lookup.text(keys), index);
+        }
+    }
+    check(&attempt::all_of(), "PRIMARY KEY (id>? AND id<?)");
+    assert!(plan(&session::newest_text()).contains("session_open_newest"));
+}

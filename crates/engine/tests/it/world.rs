@@ -1,0 +1,194 @@
+//! What the tests stand on: a store, clocks that stand still, and callers with secrets of their own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use tenure_core::envelope::{Caller, Envelope, Fence};
+use tenure_core::model::ids::{AttemptId, OperationId, SessionId};
+use tenure_core::model::limits::Durations;
+use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::model::time::WallTime;
+use tenure_core::operation::catalog::AnyOperation;
+use tenure_core::operation::session::OpenSession;
+use tenure_core::secret::SessionSecret;
+use tenure_engine::Command;
+use tenure_engine::clock::{Clocks, FleetClock};
+use tenure_engine::execute::{Committed, prepare, read, run_batch};
+use tenure_engine::store::driver::{Driver, StoreError};
+use tenure_engine::store::folder::{Hold, hold};
+use tenure_engine::store::sqlite::{Role, Sqlite};
+
+/// Clocks that only a test moves.
+pub struct StillClocks {
+    monotonic: AtomicI64,
+    wall: AtomicI64,
+}
+
+impl StillClocks {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { monotonic: 1_000.into(), wall: 1_700_000_000_000.into() })
+    }
+
+    pub fn pass(&self, ms: i64) {
+        self.monotonic.fetch_add(ms, Relaxed);
+        self.wall.fetch_add(ms, Relaxed);
+    }
+}
+
+impl Clocks for StillClocks {
+    fn monotonic_ms(&self) -> i64 {
+        self.monotonic.load(Relaxed)
+    }
+
+    fn wall_ms(&self) -> i64 {
+        self.wall.load(Relaxed)
+    }
+}
+
+/// A store with its clock. Fields are dropped in this order.
+pub struct World {
+    pub driver: Box<dyn Driver>,
+    pub clocks: Arc<StillClocks>,
+    clock: FleetClock,
+    _hold: Option<Hold>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl World {
+    pub fn in_memory() -> Self {
+        Self::on(Box::new(Sqlite::in_memory().expect("a database in memory")), None, None)
+    }
+
+    pub fn on_file() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let hold = hold(&folder.path().join("store")).expect("a new store");
+        let driver = Sqlite::open(hold.database(), Role::Writer).expect("a database");
+        Self::on(Box::new(driver), Some(hold), Some(folder))
+    }
+
+    pub fn on(mut driver: Box<dyn Driver>, hold: Option<Hold>, folder: Option<tempfile::TempDir>) -> Self {
+        let clocks = StillClocks::new();
+        let fleet = prepare(&mut *driver, &*clocks, || Ok("test".to_owned())).expect("a fleet");
+        let clock = FleetClock::join(&fleet, &*clocks);
+        Self { driver, clocks, clock, _hold: hold, _folder: folder }
+    }
+
+    /// Runs commands in one batch.
+    pub fn batch(&mut self, commands: Vec<Command>) -> Result<Committed, StoreError> {
+        run_batch(&mut *self.driver, &self.clock, &*self.clocks, commands, Durations::default())
+    }
+
+    /// Runs one command in a batch of its own.
+    pub fn run(&mut self, command: Command) -> Result<serde_json::Value, Refusal> {
+        let mut answers = self.batch(vec![command]).expect("the store works").answers;
+        answers.remove(0).map(|answer| serde_json::from_str(&answer).expect("answers are JSON"))
+    }
+
+    /// Runs one command that must be accepted.
+    pub fn done(&mut self, command: Command) -> serde_json::Value {
+        self.run(command).expect("accepted")
+    }
+
+    /// Runs one command that must be refused.
+    pub fn refused(&mut self, command: Command) -> Code {
+        self.run(command).expect_err("refused").code
+    }
+
+    /// Asks a question.
+    pub fn ask(&mut self, operation: impl Into<AnyOperation>) -> serde_json::Value {
+        let wall = WallTime(self.clocks.wall_ms());
+        let answer =
+            read(&mut *self.driver, &operation.into(), &Envelope::default(), wall, Durations::default());
+        let answer = answer.expect("the store works").expect("answered");
+        serde_json::from_str(&answer).expect("answers are JSON")
+    }
+
+    /// A number that the store tells.
+    pub fn number(&mut self, sql: &str) -> i64 {
+        let mut number = None;
+        self.driver
+            .query(sql, &[], &mut |row| {
+                number = row.integer(0)?;
+                Ok(())
+            })
+            .expect("a question");
+        number.expect("a number")
+    }
+}
+
+/// Runs a test on every kind of store.
+pub fn on_every_store(test: impl Fn(World)) {
+    test(World::in_memory());
+    test(World::on_file());
+}
+
+static OPERATIONS: AtomicU64 = AtomicU64::new(1);
+
+/// An operation id that no other test uses.
+pub fn operation_id() -> OperationId {
+    format!("op-{}", OPERATIONS.fetch_add(1, Relaxed)).parse().expect("valid")
+}
+
+/// An agent with a session's id and secret.
+pub struct Agent {
+    pub name: String,
+    pub session: SessionId,
+    pub secret: SessionSecret,
+}
+
+impl Agent {
+    pub fn new(name: &str, seed: u8) -> Self {
+        let session = format!("{seed:02x}").repeat(16).parse().expect("valid");
+        Self { name: name.to_owned(), session, secret: SessionSecret::new([seed; 32]) }
+    }
+
+    /// Opens the agent's session.
+    pub fn open(&self) -> Command {
+        let operation = OpenSession {
+            session: self.session.clone(),
+            proof_hash: self.secret.session_proof().hash(),
+            name: self.name.parse().expect("valid"),
+            conversation: None,
+            parent: None,
+            harness: None,
+            workstation: None,
+            capabilities: Vec::new(),
+        };
+        let envelope = Envelope { operation_id: Some(operation_id()), ..Envelope::default() };
+        Command { operation: operation.into(), envelope }
+    }
+
+    /// A command of this agent under a new operation id.
+    pub fn command(&self, operation: impl Into<AnyOperation>) -> Command {
+        let id = operation_id();
+        let envelope = Envelope {
+            caller: Some(Caller { session: self.session.clone(), proof: self.secret.session_proof() }),
+            token_hash: Some(self.secret.lease_token(&id).hash()),
+            operation_id: Some(id),
+            ..Envelope::default()
+        };
+        Command { operation: operation.into(), envelope }
+    }
+
+    /// A command of this agent as the holder of an attempt that a claim gave.
+    pub fn fenced(&self, operation: impl Into<AnyOperation>, claim: &serde_json::Value) -> Command {
+        let mut command = self.command(operation);
+        let attempt: AttemptId = text(claim, "attempt").parse().expect("an attempt");
+        let claim: OperationId = text(claim, "claim_operation").parse().expect("an operation");
+        command.envelope.fence = Some(Fence { attempt, token: self.secret.lease_token(&claim) });
+        command.envelope.token_hash = None;
+        command
+    }
+}
+
+/// A text of an answer.
+pub fn text<'a>(answer: &'a serde_json::Value, field: &str) -> &'a str {
+    answer[field].as_str().unwrap_or_else(|| panic!("{field} is no text in {answer}"))
+}
+
+/// Reads an operation from its JSON, as every surface does.
+pub fn operation(name: &str, input: serde_json::Value) -> AnyOperation {
+    let entries = tenure_core::operation::catalog::entries();
+    let entry = entries.iter().find(|entry| entry.spec.name == name).expect("a known operation");
+    (entry.read)(input).expect("a valid input")
+}
