@@ -1,2 +1,42 @@
-//! To be written.
-fn main() {}
+//! What developers run: the house rules, the reference pages, and everything that CI checks.
+//!
+//! `cargo xtask ci` is the whole of it. Each part can be run alone; a part that fails says how to repeat it.
+
+#![expect(clippy::print_stdout, reason = "developers' commands talk to a terminal and to CI's log")]
+
+mod ci;
+mod docs;
+mod repository;
+mod tidy;
+mod tools;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  ci [--quick]      everything that must hold before a change is merged;
+                    --quick leaves out what it names in its output
+  tidy              the house rules, over the files that Git tracks
+  docs [--check]    write the generated pages under docs/, or fail if they differ
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["ci"] => ci::run(ci::Extent::Full),
+        ["ci", "--quick"] => ci::run(ci::Extent::Quick),
+        ["tidy"] => tidy::run(),
+        ["docs"] => docs::run(docs::Mode::Write),
+        ["docs", "--check"] => docs::run(docs::Mode::Check),
+        _ => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

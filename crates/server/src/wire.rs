@@ -34,7 +34,10 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 
 /// The private daemon's socket in its folder.
 pub const SOCKET: &str = "tenure.sock";
-/// The lock that a starting daemon holds.
+/// The lock that a client holds while it starts a daemon and waits for its word.
 pub const START_LOCK: &str = "start.lock";
+/// The lock that a daemon holds while it starts or stops. It is another file than the client's, which is held just
+/// then: a daemon that waited for that one would wait for its own starter.
+pub const DAEMON_LOCK: &str = "daemon.lock";
 /// The private daemon's log in its folder.
 pub const LOG: &str = "daemon.log";

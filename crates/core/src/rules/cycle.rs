@@ -34,11 +34,16 @@ pub struct Walk {
 
 /// Refuses when a new "task waits for on" closes a circle. The edge is already in the working set.
 pub fn check_wait(set: &mut WorkingSet, task: &TaskId, on: &TaskId) -> Step<()> {
+    let place = in_place_of(set, on)?.id;
+    if place == *task {
+        // It waits for what it stands in the place of: that is no waiting.
+        return Ok(());
+    }
     let mut towards = vec![Moment::Start(task.clone())];
-    if !is_below(set, on, task)? {
+    if !is_below(set, &place, task)? {
         towards.push(Moment::Gate(task.clone()));
     }
-    walk(set, Moment::Finish(on.clone()), towards, &format!("{task} would wait for {on}"))
+    walk(set, Moment::Finish(place), towards, &format!("{task} would wait for {on}"))
 }
 
 /// Refuses when a new "child is a child of parent" closes a circle. The edge is already in the working set.
@@ -90,11 +95,9 @@ fn before(set: &WorkingSet, moment: &Moment) -> Step<Vec<(Moment, String)>> {
     let mut needs = Vec::new();
     match moment {
         Moment::Finish(id) => {
-            let place = in_place_of(set, id)?;
-            if place.lifecycle.is_finished() {
+            if set.existing_task(id)?.lifecycle.is_finished() {
                 return Ok(needs);
             }
-            let id = &place.id;
             needs.push((Moment::Start(id.clone()), String::new()));
             for child in children(set, id)? {
                 needs.push((Moment::Finish(child.clone()), format!("{child} is a child of {id}")));

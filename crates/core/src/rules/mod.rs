@@ -24,8 +24,6 @@ pub mod status;
 pub mod task;
 pub mod view;
 
-mod pending;
-
 /// How an operation is decided.
 pub trait Rule: Operation {
     /// What it will surely need, so that a batch can load it for all its commands at once. Only a hint: what is

@@ -194,6 +194,9 @@ impl CreateTask {
         let parents = self.parents.iter().map(|on| (DependencyKind::Parent, on));
         let found = self.discovered_from.iter().map(|on| (DependencyKind::DiscoveredFrom, on));
         for (kind, on) in waits.chain(parents).chain(found) {
+            if on == id {
+                return Err(Refusal::not_found("task", on).into());
+            }
             let other = set.existing_task(on)?;
             if other.archived || (kind == DependencyKind::Parent && other.lifecycle.is_finished()) {
                 let what = if other.archived { "archived" } else { other.lifecycle.as_str() };

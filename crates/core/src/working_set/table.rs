@@ -73,6 +73,11 @@ impl<R: Record> Table<R> {
         })
     }
 
+    /// Every row that is known, in key order.
+    pub fn rows(&self) -> impl Iterator<Item = &R> {
+        self.rows.values().flatten()
+    }
+
     /// Takes in a row as the store has it. What a command of this batch changed is newer and stays.
     pub fn load(&mut self, row: R) {
         let key = row.key();

@@ -45,9 +45,9 @@ fn check_private(shown: &str, owner: u32, mode: u32, caller: u32) -> Result<(), 
     Ok(())
 }
 
-/// Takes the start lock: whoever holds it may look at the socket and replace it. The lock ends with the file.
+/// Takes the daemons' lock: whoever holds it may look at the socket and replace it. The lock ends with the file.
 pub(super) fn lock(folder: &Path, deadline: Instant) -> Result<File, Failed> {
-    let path = folder.join(wire::START_LOCK);
+    let path = folder.join(wire::DAEMON_LOCK);
     let failed = |error: io::Error| {
         Failed::new(format!("{} cannot be locked: {error}", path.display()), "check the state folder's disk")
     };
@@ -60,7 +60,7 @@ pub(super) fn lock(folder: &Path, deadline: Instant) -> Result<File, Failed> {
             Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
                 return Err(Failed::new(
                     format!("another process has been starting or stopping a daemon in {}", folder.display()),
-                    "look at daemon.log there; end the process that holds start.lock if it hangs",
+                    "look at daemon.log there; end the process that holds daemon.lock if it hangs",
                 ));
             }
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),

@@ -26,8 +26,9 @@ use crate::wire;
 pub use report::{Failed, Running};
 use socket::{Listening, Present};
 
-/// How long a starter waits for another one, or for a daemon that is going.
-const START_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a starting daemon waits for another one, or for one that is going. Its client waits for ten seconds and
+/// should hear the reason.
+const START_TIMEOUT: Duration = Duration::from_secs(8);
 /// Threads for questions and audits. More would only wait for each other.
 const BLOCKING_THREADS: usize = 16;
 
@@ -195,7 +196,7 @@ impl Daemon {
     }
 }
 
-/// A daemon that goes holds the start lock if it is free, so that the next one waits until the store is closed.
+/// A daemon that goes holds the daemons' lock if it is free, so that the next one waits until the store is closed.
 fn going_lock(folder: &Path) -> Option<File> {
     folder::lock(folder, Instant::now()).ok()
 }

@@ -127,7 +127,7 @@ fn ask(folder: &Path) -> io::Result<Running> {
     Ok(Running { already: true, pid: info.pid, version: info.version, socket })
 }
 
-/// Makes a socket and puts it in its place, complete: whoever sees it can connect. The caller holds the start lock
+/// Makes a socket and puts it in its place, complete: whoever sees it can connect. The caller holds the lock
 /// and has found nobody there.
 pub(super) fn bind(folder: &Path) -> Result<Listening, Failed> {
     let make = || -> io::Result<Listening> {

@@ -94,13 +94,20 @@ fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
         described["description"] = json!(description);
     }
     if !body.is_empty() {
-        let required: Vec<&str> = required.into_iter().filter(|name| body.contains_key(*name)).collect();
+        // The revision may come as `If-Match` instead.
+        let in_body = |name: &&str| body.contains_key(*name) && *name != "revision";
+        let required: Vec<&str> = required.into_iter().filter(in_body).collect();
         described["requestBody"] = json!({
             "required": !required.is_empty(),
             "content": { wire::JSON: { "schema": {
                 "type": "object", "properties": body, "required": required, "additionalProperties": false,
             } } },
         });
+        for (status, what) in
+            [("413", "The body is too large."), ("415", "The body is not declared as JSON.")]
+        {
+            described["responses"][status] = problem(what, &[Code::InvalidInput]);
+        }
     }
     described
 }

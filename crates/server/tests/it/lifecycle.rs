@@ -172,13 +172,24 @@ fn a_process_reports_one_line_and_ends_on_a_signal() {
     assert_eq!((&there["already"], &there["pid"]), (&true.into(), &first.id().into()), "{there}");
     assert!(second.wait().expect("ended").success());
 
+    let body = r#"{"text":"a secret plan"}"#;
+    let noted = mutation("POST", "/api/v1/tasks/afc-1/notes", body)
+        .header("Tenure-Attempt", "afc-1@1")
+        .header("Tenure-Lease", &"7e".repeat(32));
+    assert_eq!(noted.send(&folder.path().join("tenure.sock")).status, 200);
+
     let pid = i32::try_from(first.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("signalled");
     assert!(first.wait().expect("ended").success());
     assert!(!folder.path().join("tenure.sock").exists());
     let log = std::fs::read_to_string(folder.path().join("daemon.log")).expect("a log");
     assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log}");
-    assert!(log.contains("stopped"), "{log}");
+    for there in ["stopped", "\"operation\":\"note\"", "\"operation_id\":\"op-1\"", "\"status\":200"] {
+        assert!(log.contains(there), "{there} in {log}");
+    }
+    for secret in ["secret plan", &"7e".repeat(32), &"a5".repeat(32)] {
+        assert!(!log.contains(secret), "{log}");
+    }
 
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("its mode");
     let mut third = daemon_process(folder.path());

@@ -1,0 +1,230 @@
+//! Ownership by example: one owner, fenced writes, expiry, recovery, handoff.
+
+use serde_json::{Value, json};
+use tenure_core::model::refusal::Code;
+
+use crate::world::{Agent, World, from};
+
+fn with_task() -> (World, Agent) {
+    let (mut world, a) = World::with_project();
+    world.ok(&a, from(json!({ "project": "p", "title": "work" }), "task.create"));
+    (world, a)
+}
+
+const LEASE_MS: i64 = 600_000;
+
+#[test]
+fn a_loser_is_told_who_holds_it_and_for_how_long() {
+    let (mut world, a) = with_task();
+    let b = world.agent("b");
+    world.claim(&a, Some("p-1")).expect("free");
+    world.pass(1_000);
+    let refusal = world.claim(&b, Some("p-1")).expect_err("held");
+    assert_eq!(refusal.code, Code::LeaseHeld);
+    assert_eq!(refusal.facts["holder"], "a");
+    assert_eq!(refusal.facts["expires_in_ms"], LEASE_MS - 1_000);
+}
+
+#[test]
+fn a_session_gets_back_what_it_holds_and_a_later_one_of_the_name_does_not() {
+    let (mut world, a) = with_task();
+    let first = world.claim(&a, Some("p-1")).expect("free");
+    let again = world.claim(&a, Some("p-1")).expect("its own");
+    assert!(
+        again.resumed && again.attempt == first.attempt && again.claim_operation == first.claim_operation
+    );
+    world.pass(LEASE_MS - 1);
+    world.ok(&a, from(json!({}), "session.close"));
+    let later = world.agent("a");
+    assert_eq!(world.claim(&later, Some("p-1")).expect_err("held").code, Code::LeaseHeld);
+}
+
+#[test]
+fn equality_with_the_deadline_is_expired_and_nothing_of_it_comes_back() {
+    let (mut world, a) = with_task();
+    let claimed = world.claim(&a, Some("p-1")).expect("free");
+    world.pass(LEASE_MS - 1);
+    world
+        .fenced(&a, &claimed.attempt, from(json!({ "task": "p-1" }), "heartbeat"))
+        .expect("one millisecond left");
+    world.pass(LEASE_MS);
+    for (operation, input) in [
+        ("heartbeat", json!({ "task": "p-1" })),
+        ("note", json!({ "task": "p-1", "text": "t" })),
+        ("checkpoint", json!({ "task": "p-1", "text": "t" })),
+        ("handoff", json!({ "task": "p-1", "text": "t" })),
+        ("release", json!({ "task": "p-1" })),
+        ("close", json!({ "task": "p-1" })),
+        ("task.cancel", json!({ "task": "p-1", "reason": "r" })),
+    ] {
+        let refusal = world.fenced(&a, &claimed.attempt, from(input, operation)).expect_err(operation);
+        assert_eq!(refusal.code, Code::LeaseExpired, "{operation}");
+        assert!(refusal.steps()[0].contains("stop, reconcile"), "{operation}");
+    }
+    let note = from(json!({ "task": "p-1", "text": "t", "recovery": true }), "note");
+    world.fenced(&a, &claimed.attempt, note).expect("a recovery note is still stored");
+}
+
+#[test]
+fn recovery_needs_a_disposition_before_it_closes_and_the_old_attempt_stays_refused() {
+    let (mut world, a) = with_task();
+    let b = world.agent("b");
+    let old = world.claim(&a, Some("p-1")).expect("free");
+    let saved = json!({ "task": "p-1", "text": "half", "evidence": { "branch": "w", "commit": "abc" } });
+    world.fenced(&a, &old.attempt, from(saved, "checkpoint")).expect("saved");
+    world.pass(LEASE_MS);
+    let new = world.claim(&b, None).expect("recovery");
+    assert_eq!(new.generation.0, 2);
+    let packet = new.recovery.expect("what the old attempt left");
+    assert_eq!(packet.entries[0].text, "half");
+    assert_eq!(packet.entries[0].data.evidence.commit.as_deref(), Some("abc"));
+    let close = || from(json!({ "task": "p-1" }), "close");
+    let refusal = world.fenced(&b, &new.attempt, close()).expect_err("no disposition");
+    assert_eq!(refusal.code, Code::RequirementsMissing);
+    assert_eq!(world.fenced(&a, &old.attempt, close()).expect_err("stale").code, Code::LeaseExpired);
+    let dispose = from(json!({ "task": "p-1", "disposition": "resume" }), "dispose");
+    world.fenced(&b, &new.attempt, dispose).expect("decided");
+    world.fenced(&b, &new.attempt, close()).expect("closed");
+    assert_eq!(world.fenced(&b, &new.attempt, close()).expect_err("over").code, Code::Superseded);
+}
+
+#[test]
+fn a_recovery_that_expires_is_recovered_again() {
+    let (mut world, a) = with_task();
+    for generation in 1..=4 {
+        let claimed = world.claim(&a, None).expect("fresh, then recovery");
+        assert_eq!(claimed.generation.0, generation);
+        assert_eq!(claimed.recovery.is_some(), generation > 1);
+        world.pass(LEASE_MS);
+    }
+}
+
+#[test]
+fn manual_recovery_waits_for_an_operator() {
+    let (mut world, a) = World::with_project();
+    world.ok(&a, from(json!({ "key": "m", "policy": { "recovery": "manual" } }), "project.create"));
+    world.ok(&a, from(json!({ "project": "m", "title": "work" }), "task.create"));
+    world.claim(&a, Some("m-1")).expect("free");
+    world.pass(LEASE_MS);
+    assert_eq!(world.claim(&a, Some("m-1")).expect_err("manual").code, Code::ManualRecovery);
+    let next = from(json!({ "projects": ["m"], "another": true }), "claim");
+    assert_eq!(world.refused(&a, next), Code::NothingEligible);
+}
+
+#[test]
+fn a_stale_or_foreign_fence_changes_nothing() {
+    let (mut world, a) = with_task();
+    let b = world.agent("b");
+    let claimed = world.claim(&a, Some("p-1")).expect("free");
+    let before = world.set.events.len();
+    let close = || from(json!({ "task": "p-1" }), "close");
+    assert_eq!(world.fenced(&b, &claimed.attempt, close()).expect_err("foreign").code, Code::NotHolder);
+    let unknown = "p-1@9".parse().expect("an attempt id");
+    assert_eq!(world.fenced(&a, &unknown, close()).expect_err("unknown").code, Code::NotFound);
+    assert_eq!(world.refused(&b, from(json!({ "task": "p-1", "revision": 1 }), "close")), Code::LeaseHeld);
+    assert_eq!(world.set.events.len(), before);
+}
+
+#[test]
+fn a_handoff_is_kept_for_the_agent_it_names_until_the_window_ends() {
+    let (mut world, a) = with_task();
+    let b = world.agent("b");
+    let c = world.agent("c");
+    let claimed = world.claim(&a, Some("p-1")).expect("free");
+    let handoff = from(json!({ "task": "p-1", "text": "mind the gap", "to": "b" }), "handoff");
+    world.fenced(&a, &claimed.attempt, handoff).expect("handed off");
+    assert_eq!(world.claim(&c, Some("p-1")).expect_err("kept").code, Code::Reserved);
+    assert_eq!(world.claim(&c, None).expect_err("kept").code, Code::NothingEligible);
+    let taken = world.claim(&b, None).expect("kept for b");
+    assert_eq!(taken.handoff.as_deref(), Some("mind the gap"));
+    let back = from(json!({ "task": "p-1", "text": "again", "to": "a" }), "handoff");
+    world.fenced(&b, &taken.attempt, back).expect("handed off");
+    world.pass(30 * 60_000);
+    world.claim(&c, Some("p-1")).expect("open to all");
+}
+
+#[test]
+fn the_project_served_least_recently_comes_first_within_a_priority() {
+    let (mut world, a) = World::with_project();
+    world.ok(&a, from(json!({ "key": "q" }), "project.create"));
+    for project in ["p", "p", "p", "q", "q"] {
+        world.ok(&a, from(json!({ "project": project, "title": "work" }), "task.create"));
+    }
+    world.ok(&a, from(json!({ "project": "q", "title": "urgent", "priority": 0 }), "task.create"));
+    let claim = || from(json!({ "projects": ["p", "q"], "another": true }), "claim");
+    let order: Vec<Value> = (0..6).map(|_| world.ok(&a, claim())["task"]["id"].clone()).collect();
+    assert_eq!(order, ["q-3", "p-1", "q-1", "p-2", "q-2", "p-3"]);
+    assert_eq!(world.refused(&a, claim()), Code::NothingEligible);
+}
+
+#[test]
+fn limits_capabilities_and_changed_criteria_are_respected() {
+    let (mut world, a) = World::with_project();
+    let limits = json!({ "key": "l", "policy": { "attempts_max": 2, "attempts_per_principal_max": 1 } });
+    world.ok(&a, from(limits, "project.create"));
+    for _ in 0..3 {
+        world.ok(
+            &a,
+            from(json!({ "project": "l", "title": "work", "criteria": ["it works"] }), "task.create"),
+        );
+    }
+    let claim = || from(json!({ "projects": ["l"], "another": true }), "claim");
+    let held = world.ok(&a, claim());
+    assert_eq!(world.refused(&a, claim()), Code::LimitReached);
+    let b = world.agent("b");
+    world.ok(&b, claim());
+    let c = world.agent("c");
+    assert_eq!(world.refused(&c, claim()), Code::LimitReached);
+
+    let attempt = held["attempt"].as_str().expect("text").parse().expect("an attempt id");
+    let close = |criteria: Value| from(json!({ "task": "l-1", "criteria": criteria }), "close");
+    let refusal = world.fenced(&a, &attempt, close(json!({}))).expect_err("unanswered");
+    assert_eq!(refusal.code, Code::RequirementsMissing);
+    world.ok(&c, from(json!({ "task": "l-1", "revision": 1, "criteria": ["it flies"] }), "task.edit"));
+    let beat = world.fenced(&a, &attempt, from(json!({ "task": "l-1" }), "heartbeat")).expect("alive");
+    assert!(beat.contains(r#""task_changed":true"#));
+    let refusal = world.fenced(&a, &attempt, close(json!({ "c2": "it does" }))).expect_err("changed");
+    assert_eq!(refusal.code, Code::TaskChanged);
+    let reconcile = from(json!({ "task": "l-1", "digest": refusal.facts["digest"] }), "reconcile");
+    world.fenced(&a, &attempt, reconcile).expect("accepted");
+    world.fenced(&a, &attempt, close(json!({ "c2": "it does" }))).expect("closed");
+
+    world.ok(&c, from(json!({ "project": "p", "title": "special", "requires": ["gpu"] }), "task.create"));
+    assert_eq!(world.claim(&c, Some("p-1")).expect_err("no gpu").code, Code::NotReady);
+    assert_eq!(world.claim(&c, None).expect_err("no gpu").code, Code::NothingEligible);
+    let able = world.agent_offering("able", &["gpu"]);
+    world.claim(&able, None).expect("gpu");
+}
+
+#[test]
+fn cancelling_asks_what_becomes_of_those_who_wait() {
+    let (mut world, a) = World::with_project();
+    for (title, blocked_by) in [("x", json!([])), ("y", json!(["p-1"])), ("z", json!(["p-2"]))] {
+        world
+            .ok(&a, from(json!({ "project": "p", "title": title, "blocked_by": blocked_by }), "task.create"));
+    }
+    let cancel = |task: &str, dependents: Value| {
+        from(json!({ "task": task, "revision": 1, "reason": "r", "dependents": dependents }), "task.cancel")
+    };
+    assert_eq!(world.refused(&a, cancel("p-1", Value::Null)), Code::DependentsUndecided);
+    let kept = world.ok(&a, cancel("p-1", json!("keep")));
+    assert_eq!(kept["kept_waiting"], json!(["p-2"]));
+    let explained = world.ok(&a, from(json!({ "task": "p-3" }), "explain"));
+    assert!(explained["reason"].as_str().expect("text").contains("blocker_cancelled"));
+    let also = world.ok(&a, cancel("p-2", json!("cancel")));
+    assert_eq!(also["also_cancelled"], json!(["p-3"]));
+}
+
+#[test]
+fn a_held_task_is_not_cancelled_by_others_but_its_holder_is_asked_to_stop() {
+    let (mut world, a) = with_task();
+    let b = world.agent("b");
+    let claimed = world.claim(&a, Some("p-1")).expect("free");
+    let cancel = from(json!({ "task": "p-1", "revision": 1, "reason": "r" }), "task.cancel");
+    assert_eq!(world.ok(&b, cancel)["asked_to_stop"], "a");
+    let beat =
+        world.fenced(&a, &claimed.attempt, from(json!({ "task": "p-1" }), "heartbeat")).expect("alive");
+    assert!(beat.contains(r#""cancel_requested":true"#));
+    let cancel = from(json!({ "task": "p-1", "reason": "asked" }), "task.cancel");
+    world.fenced(&a, &claimed.attempt, cancel).expect("the holder cancels");
+}

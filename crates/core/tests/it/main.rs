@@ -1,0 +1,9 @@
+//! The rules as callers meet them, on a store that is nothing but the working set itself.
+
+mod claims;
+mod deadlock;
+mod oracle;
+mod random;
+mod readiness;
+mod refusals;
+mod world;

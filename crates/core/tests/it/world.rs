@@ -1,0 +1,305 @@
+//! A world without a store: everything there is lies in the working set, so a need is met by saying "no more".
+
+use serde::de::DeserializeOwned;
+use tenure_core::envelope::{Call, Caller, Envelope, Fence};
+use tenure_core::model::attempt::AttemptState;
+use tenure_core::model::event::Fleet;
+use tenure_core::model::ids::{AttemptId, Digest, Epoch, EventNumber, OperationId, SessionId, TaskId};
+use tenure_core::model::limits::Durations;
+use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::model::session::Session;
+use tenure_core::model::task::{Rank, folded_title};
+use tenure_core::model::time::{FleetTime, Now, WallTime};
+use tenure_core::operation::Operation;
+use tenure_core::operation::catalog::AnyOperation;
+use tenure_core::operation::ownership::{Claim, Claimed};
+use tenure_core::operation::session::OpenSession;
+use tenure_core::secret::SessionSecret;
+use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
+use tenure_core::working_set::{Moments, Need, Page, Rows, Stop, Window, WorkingSet};
+
+/// A fleet in memory, its clock, and the sessions that act on it.
+pub struct World {
+    pub set: WorkingSet,
+    pub now: Now,
+    operations: u64,
+}
+
+/// One acting session and its secret.
+#[derive(Clone)]
+pub struct Agent {
+    pub session: SessionId,
+    pub secret: SessionSecret,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let fleet = Fleet {
+            id: "test".to_owned(),
+            epoch: Epoch(1),
+            time: FleetTime(0),
+            wall: WallTime(0),
+            event: EventNumber(0),
+            head: Digest([0; 32]),
+        };
+        let now = Now { fleet: FleetTime(1_000), wall: WallTime(1_700_000_000_000) };
+        Self { set: WorkingSet::new(fleet), now, operations: 0 }
+    }
+
+    /// A world with the project `p` and an agent named `a`.
+    pub fn with_project() -> (Self, Agent) {
+        let mut world = Self::new();
+        let agent = world.agent("a");
+        world.ok(&agent, from(serde_json::json!({ "key": "p" }), "project.create"));
+        (world, agent)
+    }
+
+    /// Both clocks go on.
+    pub fn pass(&mut self, ms: i64) {
+        self.now.fleet = self.now.fleet.plus_ms(ms);
+        self.now.wall = WallTime(self.now.wall.0 + ms);
+    }
+
+    /// Opens a session under a name.
+    pub fn agent(&mut self, name: &str) -> Agent {
+        self.agent_offering(name, &[])
+    }
+
+    /// Opens a session that offers capabilities.
+    pub fn agent_offering(&mut self, name: &str, capabilities: &[&str]) -> Agent {
+        self.operations += 1;
+        let number = self.operations as u8;
+        let secret = SessionSecret::new([number; 32]);
+        let session: SessionId = format!("{number:032x}").parse().expect("a session id");
+        let open = OpenSession {
+            session: session.clone(),
+            proof_hash: secret.session_proof().hash(),
+            name: name.parse().expect("a name"),
+            conversation: None,
+            parent: None,
+            harness: None,
+            workstation: None,
+            capabilities: capabilities.iter().map(|text| text.parse().expect("a capability")).collect(),
+        };
+        self.run(None, Envelope::default(), &open.into()).expect("a session opens");
+        Agent { session, secret }
+    }
+
+    fn next_operation(&mut self) -> OperationId {
+        self.operations += 1;
+        format!("op-{}", self.operations).parse().expect("an operation id")
+    }
+
+    /// Runs an operation of an agent without a fence.
+    pub fn try_as(&mut self, agent: &Agent, operation: impl Into<AnyOperation>) -> Result<String, Refusal> {
+        let envelope = self.envelope(agent);
+        self.run(Some(agent), envelope, &operation.into())
+    }
+
+    /// The same, for operations that must be accepted.
+    pub fn ok(&mut self, agent: &Agent, operation: impl Into<AnyOperation>) -> serde_json::Value {
+        let answer = self.try_as(agent, operation).expect("accepted");
+        serde_json::from_str(&answer).expect("an answer is JSON")
+    }
+
+    /// The code of a refusal.
+    pub fn refused(&mut self, agent: &Agent, operation: impl Into<AnyOperation>) -> Code {
+        self.try_as(agent, operation).expect_err("refused").code
+    }
+
+    /// Runs an operation under the fence of an attempt.
+    pub fn fenced(
+        &mut self,
+        agent: &Agent,
+        attempt: &AttemptId,
+        operation: impl Into<AnyOperation>,
+    ) -> Result<String, Refusal> {
+        let mut envelope = self.envelope(agent);
+        let claim = self.set.attempts.get(attempt).flatten().map(|attempt| attempt.claim_operation.clone());
+        let claim = claim.unwrap_or_else(|| "none".parse().expect("an operation id"));
+        envelope.fence = Some(Fence { attempt: attempt.clone(), token: agent.secret.lease_token(&claim) });
+        self.run(Some(agent), envelope, &operation.into())
+    }
+
+    /// Claims a task, or the next of project `p`.
+    pub fn claim(&mut self, agent: &Agent, task: Option<&str>) -> Result<Claimed, Refusal> {
+        let claim = Claim {
+            task: task.map(id),
+            projects: if task.is_some() { Vec::new() } else { vec!["p".parse().expect("a key")] },
+            another: true,
+            no_recovery: false,
+        };
+        self.typed(agent, &claim)
+    }
+
+    /// Runs an operation and reads its answer.
+    pub fn typed<O: Operation + Into<AnyOperation>>(
+        &mut self,
+        agent: &Agent,
+        operation: &O,
+    ) -> Result<O::Answer, Refusal>
+    where
+        O::Answer: DeserializeOwned,
+    {
+        let answer = self.try_as(agent, operation.clone())?;
+        Ok(serde_json::from_str(&answer).expect("an answer reads back"))
+    }
+
+    pub fn envelope(&mut self, agent: &Agent) -> Envelope {
+        let operation_id = self.next_operation();
+        Envelope {
+            caller: Some(Caller { session: agent.session.clone(), proof: agent.secret.session_proof() }),
+            token_hash: Some(agent.secret.lease_token(&operation_id).hash()),
+            operation_id: Some(operation_id),
+            fence: None,
+            epoch: Some(Epoch(1)),
+        }
+    }
+
+    pub fn call(&self, agent: Option<&Agent>, envelope: Envelope) -> Call {
+        let session: Option<Session> =
+            agent.and_then(|agent| self.set.sessions.get(&agent.session).flatten().cloned());
+        Call { now: self.now, epoch: Epoch(1), session, envelope, durations: Durations::default() }
+    }
+
+    /// Decides, keeps an acceptance and takes back a refusal, as the engine does.
+    pub fn run(
+        &mut self,
+        agent: Option<&Agent>,
+        envelope: Envelope,
+        operation: &AnyOperation,
+    ) -> Result<String, Refusal> {
+        let call = self.call(agent, envelope);
+        let decided = self.decide(&call, operation);
+        match &decided {
+            Ok(answer) => self.set.keep(&call, Some(answer)),
+            Err(_) => self.set.undo(),
+        }
+        decided
+    }
+
+    /// Decides and leaves keeping or taking back to the caller.
+    pub fn decide(&mut self, call: &Call, operation: &AnyOperation) -> Result<String, Refusal> {
+        self.set.begin();
+        self.set.windows.clear();
+        self.set.pages.clear();
+        self.set.moments.clear();
+        loop {
+            match operation.decide(&mut self.set, call) {
+                Ok(answer) => return Ok(answer),
+                Err(Stop::Refused(refusal)) => return Err(*refusal),
+                Err(Stop::Need(needs)) => {
+                    self.set.undo();
+                    for need in needs {
+                        self.meet(need, call);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Meets a need: what is not in the set does not exist.
+    fn meet(&mut self, need: Need, call: &Call) {
+        let set = &mut self.set;
+        match need {
+            Need::Project(key) => set.projects.load_absent(key),
+            Need::Bindings(repository) => set.bindings.cover(repository),
+            Need::Tallies(project) => set.tallies.cover(project),
+            Need::Moments(project) => {
+                let in_project = set.tasks.rows().filter(|task| task.id.project == project);
+                let due = in_project.filter(|task| {
+                    task.queue() == tenure_core::model::task::Queue::Deferred
+                        && task.deferred_until.is_some_and(|until| until <= call.now.wall)
+                });
+                let deferred_due = due.count() as u64;
+                let current = set.attempts.rows().filter(|attempt| attempt.current);
+                let expired = current.filter(|attempt| !attempt.is_live(call.now.fleet)).count() as u64;
+                set.moments.insert(project, Moments { deferred_due, expired });
+            }
+            Need::Principal(name) => set.principals.load_absent(name),
+            Need::Session(id) => set.sessions.load_absent(id),
+            Need::OpenSessionsOf(name) => set.sessions.cover(SessionIndex::OpenOf(name)),
+            Need::SessionsIn(conversation) => set.sessions.cover(SessionIndex::Conversation(conversation)),
+            Need::Handle(handle) => set.sessions.cover(SessionIndex::Handle(handle)),
+            Need::Served(session, project) => set.served.load_absent((session, project)),
+            Need::Task(id) => set.tasks.load_absent(id),
+            Need::Body(id) => set.bodies.load_absent(id),
+            Need::Alias(project, alias) => set.aliases.load_absent((project, alias)),
+            Need::AliasesOf(id) => set.aliases.cover(id),
+            Need::DependenciesOf(id) => set.dependencies.cover(Side::Of(id)),
+            Need::DependenciesOn(id) => set.dependencies.cover(Side::On(id)),
+            Need::Blockers(id) => set.blockers.cover(id),
+            Need::Attempt(id) => set.attempts.load_absent(id),
+            Need::AttemptsOf(id) => set.attempts.cover(AttemptIndex::Task(id)),
+            Need::CurrentAttemptsOf(session) => set.attempts.cover(AttemptIndex::CurrentOf(session)),
+            Need::CurrentAttemptsIn(project) => set.attempts.cover(AttemptIndex::CurrentIn(project)),
+            Need::Entries(id) => set.entries.cover(id),
+            Need::Receipt(principal, operation) => set.receipts.load_absent((principal, operation)),
+            Need::Queue { project, source, after, .. } => {
+                let window = Window { from: after, to: Rank::FIRST, complete: true };
+                set.windows.insert((project, source), window);
+            }
+            Need::Page(page) => {
+                let rows = self.page(&page, call);
+                self.set.pages.insert(page, rows);
+            }
+        }
+    }
+
+    fn page(&self, page: &Page, call: &Call) -> Rows {
+        let set = &self.set;
+        match page {
+            Page::Events { after, task, .. } => {
+                let wanted = set.events.iter().filter(|stored| {
+                    stored.event.number > *after && (task.is_none() || stored.event.task == *task)
+                });
+                Rows::Events(wanted.cloned().collect())
+            }
+            Page::Tasks { project, queues, after, .. } => {
+                let mut ids: Vec<TaskId> = set
+                    .tasks
+                    .rows()
+                    .filter(|task| task.id.project == *project && task.id.number > *after)
+                    .filter(|task| queues.contains(&task.queue()))
+                    .map(|task| task.id.clone())
+                    .collect();
+                ids.sort_by_key(|id| id.number);
+                Rows::Tasks(ids)
+            }
+            Page::Titled { project, title } => {
+                let same = set
+                    .bodies
+                    .rows()
+                    .filter(|body| body.task.project == *project && folded_title(&body.title) == *title);
+                Rows::Tasks(same.map(|body| body.task.clone()).collect())
+            }
+            Page::Projects => {
+                Rows::Projects(set.projects.rows().map(|project| project.key.clone()).collect())
+            }
+            Page::Bindings => Rows::Bindings(set.bindings.rows().cloned().collect()),
+            Page::Sessions { .. } => {
+                Rows::Sessions(set.sessions.rows().filter(|s| s.open).map(|s| s.id.clone()).collect())
+            }
+            Page::Overdue { .. } => {
+                let overdue = set.tasks.rows().filter(|task| {
+                    let attempt = task.current_attempt().and_then(|id| set.attempts.get(&id).flatten());
+                    attempt.is_some_and(|a| a.state == AttemptState::Active && !a.is_live(call.now.fleet))
+                        || task.deferred_until.is_some_and(|until| until <= call.now.wall)
+                });
+                Rows::Tasks(overdue.map(|task| task.id.clone()).collect())
+            }
+        }
+    }
+}
+
+/// A task id.
+pub fn id(text: &str) -> TaskId {
+    text.parse().expect("a task id")
+}
+
+/// An operation from its name and JSON, as it would arrive.
+pub fn from(json: serde_json::Value, name: &str) -> AnyOperation {
+    let entries = tenure_core::operation::catalog::entries();
+    let entry = entries.iter().find(|entry| entry.spec.name == name).expect("a known operation");
+    (entry.read)(json).expect("a valid input")
+}

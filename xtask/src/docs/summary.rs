@@ -1,0 +1,28 @@
+//! The table of contents of the book.
+
+use tenure_core::model::refusal::Code;
+
+use super::GENERATED;
+
+/// Pages that people write, in reading order.
+const WRITTEN: &[(&str, &str)] = &[
+    ("First steps", "first-steps.md"),
+    ("Words", "concepts.md"),
+    ("Time and leases", "time-and-leases.md"),
+    ("What is not promised", "not-promised.md"),
+];
+
+/// docs/src/SUMMARY.md
+pub fn page() -> String {
+    let mut text = format!("{GENERATED}# Tenure\n\n[Introduction](introduction.md)\n\n");
+    for (title, file) in WRITTEN {
+        text.push_str(&format!("- [{title}]({file})\n"));
+    }
+    text.push_str("\n# Reference\n\n");
+    text.push_str("- [Operations](reference/operations.md)\n- [Types](reference/types.md)\n- [Exit codes](reference/exit-codes.md)\n");
+    text.push_str("- [Refusals](refusals/index.md)\n");
+    for code in Code::ALL {
+        text.push_str(&format!("  - [`{code}`](refusals/{code}.md)\n"));
+    }
+    text
+}

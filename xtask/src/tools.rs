@@ -1,0 +1,120 @@
+//! The programs that the checks need beyond Cargo itself, and how each is got.
+
+use std::process::{Command, Stdio};
+
+/// Where a missing program comes from.
+enum Origin {
+    /// A Debian package.
+    Debian(&'static str),
+    /// A crate from crates.io, built with its own lock file.
+    Crate(&'static str),
+    /// A component of the Rust toolchain.
+    Component(&'static str),
+}
+
+struct Tool {
+    /// A command that succeeds where the tool is present.
+    probe: &'static [&'static str],
+    origin: Origin,
+    why: &'static str,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        probe: &["git", "--version"],
+        origin: Origin::Debian("git"),
+        why: "tidy asks it for the tracked files",
+    },
+    Tool { probe: &["cc", "--version"], origin: Origin::Debian("gcc"), why: "the embedded SQLite is C" },
+    Tool {
+        probe: &["cargo", "fmt", "--version"],
+        origin: Origin::Component("rustfmt"),
+        why: "the format of the source is checked",
+    },
+    Tool {
+        probe: &["cargo", "clippy", "--version"],
+        origin: Origin::Component("clippy"),
+        why: "the lints are checked",
+    },
+    Tool {
+        probe: &["cargo", "nextest", "--version"],
+        origin: Origin::Crate("cargo-nextest"),
+        why: "it runs each test in a process of its own, with a limit on its time",
+    },
+];
+
+/// Makes sure that every tool is there: installs what is missing where that is ours to do, and else says how to.
+pub fn ensure() -> Result<(), String> {
+    let missing: Vec<&Tool> = TOOLS.iter().filter(|tool| !runs(tool.probe)).collect();
+    for tool in &missing {
+        println!("missing: {} ({})", tool.probe[..tool.probe.len() - 1].join(" "), tool.why);
+    }
+    let mut by_hand = Vec::new();
+    for tool in missing {
+        let steps = steps(&tool.origin);
+        let ours = match tool.origin {
+            Origin::Debian(_) => is_root() && runs(&["apt-get", "--version"]),
+            Origin::Crate(_) | Origin::Component(_) => true,
+        };
+        if !ours || !steps.iter().all(|step| install(step)) || !runs(tool.probe) {
+            by_hand.extend(steps.iter().map(|step| step.join(" ")));
+        }
+    }
+    if by_hand.is_empty() {
+        return Ok(());
+    }
+    Err(format!("install what is missing, then repeat:\n  {}", by_hand.join("\n  ")))
+}
+
+fn steps(origin: &Origin) -> Vec<Vec<&'static str>> {
+    match *origin {
+        Origin::Debian(package) => vec![
+            vec!["apt-get", "update"],
+            vec!["apt-get", "install", "--yes", "--no-install-recommends", package],
+        ],
+        Origin::Crate(name) => vec![vec!["cargo", "install", name, "--locked"]],
+        Origin::Component(name) => vec![vec!["rustup", "component", "add", name]],
+    }
+}
+
+fn install(step: &[&str]) -> bool {
+    println!("installing: {}", step.join(" "));
+    let status = Command::new(step[0])
+        .args(&step[1..])
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+fn runs(probe: &[&str]) -> bool {
+    let status = Command::new(probe[0])
+        .args(&probe[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_says_how_it_is_installed_and_why_it_is_needed() {
+        for tool in TOOLS {
+            assert!(tool.probe.len() >= 2 && !tool.why.is_empty());
+            assert!(!steps(&tool.origin).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_missing() {
+        assert!(!runs(&["tenure-has-no-such-program", "--version"]));
+    }
+}
