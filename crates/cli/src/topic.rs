@@ -4,6 +4,7 @@
 pub const TOPICS: [(&str, &str); 2] = [("exit-codes", EXIT_CODES), ("sessions", SESSIONS)];
 
 const EXIT_CODES: &str = "\
+Exit codes:
   0  done
   1  usage or bad input
   2  cannot tell: daemon, network, storage or version

@@ -27,8 +27,8 @@ pub struct Start {
     pub arguments: Vec<OsString>,
 }
 
-/// How long a daemon may take to say that it is ready: a little longer than it waits for one that is going.
-const READY_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a daemon may take to say that it is ready: longer than it waits for one that is going.
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The file that the daemon's standard error goes to.
 pub const LOG: &str = "daemon.log";
 /// What the daemon inherits of the environment. It outlives the agent that happened to start it, whose variables
@@ -122,7 +122,7 @@ fn spawn(folder: &Path, start: &Start) -> Result<(), Failure> {
         Err(_) => {
             child.kill().ok();
             child.wait().ok();
-            return Err(not_started(folder, "it did not say within 20 seconds that it is ready"));
+            return Err(not_started(folder, "it did not say within 10 seconds that it is ready"));
         }
     };
     match serde_json::from_str::<Readiness>(&line) {

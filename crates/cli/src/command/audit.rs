@@ -31,7 +31,7 @@ pub fn verify(context: &Context) -> Result<(), Stop> {
 
 /// Whether a report says that everything is as it was written.
 pub fn is_sound(report: &Value) -> bool {
-    report.get("ok") == Some(&Value::Bool(true))
+    report.get("intact") == Some(&Value::Bool(true))
 }
 
 fn shown(report: &Value) -> String {
@@ -39,7 +39,7 @@ fn shown(report: &Value) -> String {
         String::from(if is_sound(report) { "the record is whole\n" } else { "the record is BROKEN\n" });
     for (name, value) in report.as_object().into_iter().flatten() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if name != "ok" {
+        if name != "intact" && !value.is_empty() && value != "null" {
             text.push_str(&plain::line(&format!("{:<12} {value}", format!("{name}:"))));
             text.push('\n');
         }
