@@ -17,9 +17,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tenure_engine::store::driver::Class;
+use tenure_engine::store::folder::FolderError;
+use tenure_engine::{Engine, OpenError};
 use tokio::sync::watch;
 
-use crate::backend::Backend;
 use crate::http::{App, router};
 use crate::wire;
 
@@ -33,32 +35,31 @@ const START_TIMEOUT: Duration = Duration::from_secs(8);
 const BLOCKING_THREADS: usize = 16;
 
 /// How a daemon is started.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Options {
     /// Leave the starter's terminal and process group, and outlive it.
     pub detach: bool,
     /// What to log: a level, or levels per target as `tenure_engine=debug,info`.
     pub log: Option<String>,
+    /// How the store is opened: the demo and tests shorten durations.
+    pub engine: tenure_engine::Options,
 }
 
 impl Options {
     /// Options with what the environment says: `TENURE_LOG`.
     #[must_use]
     pub fn from_environment() -> Self {
-        Self { detach: false, log: std::env::var("TENURE_LOG").ok() }
+        Self { log: std::env::var("TENURE_LOG").ok(), ..Self::default() }
     }
 }
 
-/// An open store, or why it could not be opened.
-pub type Opened = Result<Arc<dyn Backend>, Failed>;
-
 /// Runs the daemon of a folder until it is asked to stop. It speaks to its starter on standard output.
-pub fn serve(folder: &Path, options: &Options, open: impl Fn(&Path) -> Opened) -> ExitCode {
+pub fn serve(folder: &Path, options: &Options) -> ExitCode {
     if options.detach {
         // It fails only for a process that leads a group already, and then there is nothing to leave.
         let _ = rustix::process::setsid();
     }
-    let started = prepare(folder, options).and_then(|folder| start(&folder, open));
+    let started = prepare(folder, options).and_then(|folder| start(&folder, &options.engine));
     let started = match started {
         Ok(Started::Daemon(daemon)) => daemon,
         Ok(Started::AlreadyRunning(running)) => {
@@ -98,14 +99,13 @@ pub enum Started {
 /// A daemon that listens and has not begun to answer.
 pub struct Daemon {
     app: Arc<App>,
-    backend: Arc<dyn Backend>,
     folder: PathBuf,
     listening: Listening,
     signals: bool,
 }
 
 /// Takes possession of a folder, unless somebody answers there already.
-pub fn start(folder: &Path, open: impl Fn(&Path) -> Opened) -> Result<Started, Failed> {
+pub fn start(folder: &Path, options: &tenure_engine::Options) -> Result<Started, Failed> {
     let folder = folder::prepare(folder)?;
     let deadline = Instant::now() + START_TIMEOUT;
     let _lock = folder::lock(&folder, deadline)?;
@@ -113,22 +113,39 @@ pub fn start(folder: &Path, open: impl Fn(&Path) -> Opened) -> Result<Started, F
         Present::Answering(running) => return Ok(Started::AlreadyRunning(running)),
         Present::Nobody => {}
     }
-    let backend = open_when_free(&folder, open, deadline)?;
+    let app = App::new(open_when_free(&folder, options, deadline)?, folder.clone()).map_err(|error| {
+        Failed::new(format!("the store cannot be read: {error}"), "run `tenure doctor --offline`")
+    })?;
     let listening = socket::bind(&folder)?;
-    let app = App::new(backend.clone(), folder.clone());
     tracing::info!(pid = std::process::id(), version = env!("CARGO_PKG_VERSION"), "ready");
-    Ok(Started::Daemon(Box::new(Daemon { app, backend, folder, listening, signals: false })))
+    Ok(Started::Daemon(Box::new(Daemon { app, folder, listening, signals: false })))
 }
 
-/// A daemon that is going closes its socket first and its store last; so a busy store is worth a moment.
-fn open_when_free(folder: &Path, open: impl Fn(&Path) -> Opened, deadline: Instant) -> Opened {
+/// A daemon that is going closes its socket first and its store last; so a store in use is worth a moment.
+fn open_when_free(
+    folder: &Path,
+    options: &tenure_engine::Options,
+    deadline: Instant,
+) -> Result<Engine, Failed> {
     loop {
-        match open(folder) {
-            Err(failed) if failed.busy && Instant::now() < deadline => {
+        match Engine::open(folder, options.clone()) {
+            Ok(engine) => return Ok(engine),
+            Err(OpenError::Folder(FolderError::InUse(_))) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(50));
             }
-            outcome => return outcome,
+            Err(error) => return Err(Failed::new(error.to_string(), remedy(&error))),
         }
+    }
+}
+
+fn remedy(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Folder(FolderError::InUse(_)) => "end the process that has it open, or use its socket",
+        OpenError::Folder(FolderError::Network(..)) => "name a folder on a local disk with TENURE_STATE_DIR",
+        OpenError::Folder(FolderError::Io(..)) => "check the folder's disk and permissions",
+        OpenError::Store(_, error) if error.class == Class::NewerSchema => "use the newer version of tenure",
+        OpenError::Store(..) => "run `tenure doctor --offline`",
+        OpenError::Thread(_) => "check how many processes and threads the user may have",
     }
 }
 
@@ -151,6 +168,12 @@ impl Daemon {
         self
     }
 
+    /// The open store.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        self.app.engine()
+    }
+
     /// The wish to stop: send `true` and it goes as if it had been signalled.
     #[must_use]
     pub fn stopper(&self) -> watch::Sender<bool> {
@@ -160,7 +183,7 @@ impl Daemon {
     /// Answers until it is asked to stop, its folder is gone or its socket is another's. What was asked before is
     /// finished first, for a bounded time.
     pub fn run(self) {
-        let Self { app, backend, folder, listening, signals } = self;
+        let Self { app, folder, listening, signals } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS)
@@ -189,7 +212,9 @@ impl Daemon {
                 None
             }
         };
-        backend.close();
+        app.engine().close();
+        // The store is free once the last clone of its engine is gone.
+        drop(app);
         socket::remove(&folder, listening.identity);
         tracing::info!(pid = std::process::id(), "stopped");
         drop(going);

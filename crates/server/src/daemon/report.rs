@@ -25,14 +25,12 @@ pub struct Failed {
     pub error: String,
     /// What to do about it.
     pub next: String,
-    /// Whether another process has what is needed and may be about to let it go.
-    pub busy: bool,
 }
 
 impl Failed {
     /// What went wrong and what to do about it.
     pub fn new(error: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { error: error.into(), next: next.into(), busy: false }
+        Self { error: error.into(), next: next.into() }
     }
 }
 

@@ -9,7 +9,8 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
 use tokio::sync::{Semaphore, watch};
 
-use crate::backend::{Backend, Command, Failure, Outcome, Probe};
+use tenure_engine::store::driver::{Class, StoreError};
+use tenure_engine::{Command, Engine, Failure, Info, Outcome};
 
 /// How long one write probe answers for.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
@@ -18,7 +19,9 @@ const IMPORTS_AT_ONCE: usize = 2;
 
 /// What all requests share.
 pub struct App {
-    pub(super) backend: Arc<dyn Backend>,
+    pub(super) engine: Engine,
+    /// What the store said of itself when it was opened. Neither fleet nor epoch changes while it is open.
+    pub(super) store: Info,
     /// Where the store is, to tell how much room is left there.
     pub(super) folder: PathBuf,
     pub(super) started_at: WallTime,
@@ -27,8 +30,9 @@ pub struct App {
     pub(super) imports: Semaphore,
     stop: watch::Sender<bool>,
     in_flight: AtomicUsize,
+    queued: Arc<AtomicUsize>,
     requests: AtomicU64,
-    probed: Mutex<Option<(Instant, Result<Probe, Failure>)>>,
+    probed: Mutex<Option<(Instant, Result<(), StoreError>)>>,
 }
 
 /// Proof that a request is counted; dropped with its answer.
@@ -46,26 +50,42 @@ impl Drop for Ticket {
 
 impl App {
     /// Serves an open store that lies in a folder.
-    #[must_use]
-    pub fn new(backend: Arc<dyn Backend>, folder: PathBuf) -> Arc<Self> {
+    pub fn new(engine: Engine, folder: PathBuf) -> Result<Arc<Self>, StoreError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Arc::new(Self {
-            backend,
+        Ok(Arc::new(Self {
+            store: engine.info()?,
+            engine,
             folder,
             started_at: WallTime(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)),
             audits: Semaphore::new(1),
             imports: Semaphore::new(IMPORTS_AT_ONCE),
             stop: watch::Sender::new(false),
             in_flight: AtomicUsize::new(0),
+            queued: Arc::default(),
             requests: AtomicU64::new(0),
             probed: Mutex::new(None),
-        })
+        }))
+    }
+
+    /// The open store.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// The wish to stop: who listens and who asks share it.
     #[must_use]
     pub fn stop(&self) -> &watch::Sender<bool> {
         &self.stop
+    }
+
+    /// Logs that the store failed. A commit that the disk did not confirm ends the writer for good, so the daemon goes
+    /// and the next caller's daemon opens the store anew.
+    pub(super) fn store_failed(&self, error: &StoreError) {
+        tracing::error!(%error, "the store failed");
+        if error.class == Class::Sync {
+            self.stop.send_replace(true);
+        }
     }
 
     pub(super) fn enter(self: &Arc<Self>) -> Ticket {
@@ -76,15 +96,27 @@ impl App {
 
     /// Whether anything is going on besides the request that asks.
     pub(super) fn is_busy(&self) -> bool {
-        self.in_flight.load(Ordering::SeqCst) > 1 || self.backend.info().queued > 0
+        self.in_flight.load(Ordering::SeqCst) > 1 || self.queued() > 0
+    }
+
+    /// How many commands wait for their commit, also those whose callers have gone away.
+    pub(super) fn queued(&self) -> usize {
+        self.queued.load(Ordering::SeqCst)
     }
 
     /// Hands a mutation to the writer and waits for its commit.
     pub(super) async fn submit(&self, command: Command) -> Outcome {
         let (reply, answer) = tokio::sync::oneshot::channel();
         // A caller that has gone away does not take its command back: it asks again with the same operation id.
-        self.backend.submit(command, Box::new(move |outcome| drop(reply.send(outcome))));
-        answer.await.unwrap_or(Err(Failure::CannotTell))
+        let queued = self.queued.clone();
+        queued.fetch_add(1, Ordering::SeqCst);
+        let tell = Box::new(move |outcome| {
+            queued.fetch_sub(1, Ordering::SeqCst);
+            drop(reply.send(outcome));
+        });
+        self.engine.submit(command, tell);
+        let gone = || Failure::CannotTell(StoreError::new(Class::Lost, "the writer dropped a command"));
+        answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// Does something that blocks, on a thread that may.
@@ -100,12 +132,12 @@ impl App {
     }
 
     /// Whether writing works, found out at most once a second. It blocks; those who ask at once share one probe.
-    pub(super) fn probe(&self) -> Result<Probe, Failure> {
+    pub(super) fn probe(&self) -> Result<(), StoreError> {
         let mut probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
         match &*probed {
             Some((at, result)) if at.elapsed() < PROBE_EVERY => result.clone(),
             _ => {
-                let result = self.backend.probe();
+                let result = self.engine.probe();
                 *probed = Some((Instant::now(), result.clone()));
                 result
             }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use tenure_core::model::limits::BODY_BYTES;
 use tenure_core::model::refusal::{Code, Refusal};
 
+use tenure_engine::Failure;
+
 use super::app::App;
 use super::problem::Refused;
 use super::request;
@@ -22,17 +24,20 @@ pub(super) async fn alive() -> Response {
 
 /// Whether a write works now, and what else decides whether it will soon.
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refused> {
-    let (probe, free) = app.blocking(|app| (app.probe(), disk_free_bytes(app))).await?;
-    let probe = probe.map_err(|_| {
+    let asked = |app: &App| (app.probe().and_then(|()| app.engine.info()), disk_free_bytes(app));
+    let (store, free) = app.blocking(asked).await?;
+    let store = store.map_err(|error| {
+        app.store_failed(&error);
         Refusal::new(Code::CannotTell, "a write probe of the store failed")
             .next("look at the daemon's log and the room left on its disk")
             .fact("disk_free_bytes", free)
     })?;
     let answer = json!({
         "ready": true,
-        "schema": app.backend.info().schema,
-        "fleet_time": probe.fleet_time,
-        "wall_time": probe.wall_time,
+        "schema": store.schema,
+        "database": store.database,
+        "event": store.event,
+        "fleet_time": store.fleet_time,
         "disk_free_bytes": free,
     });
     Ok(json_response(answer.to_string()))
@@ -50,13 +55,14 @@ pub(super) async fn version() -> Response {
 
 /// Which program, fleet and process this is, and whether it could be replaced now.
 pub(super) async fn info(State(app): State<Arc<App>>) -> Response {
-    let store = app.backend.info();
+    let store = &app.store;
     let more = [
         ("fleet", json!(store.fleet)),
         ("epoch", json!(store.epoch)),
         ("schema", json!(store.schema)),
         ("pid", json!(std::process::id())),
         ("busy", json!(app.is_busy())),
+        ("queued", json!(app.queued())),
         ("started_at", json!(app.started_at)),
     ];
     json_response(Value::from_iter(identity().into_iter().chain(more)).to_string())
@@ -74,8 +80,20 @@ fn identity() -> [(&'static str, Value); 4] {
 /// Walks the whole event chain; one walk at a time.
 pub(super) async fn audit(State(app): State<Arc<App>>) -> Result<Response, Refused> {
     let _turn = app.audits.acquire().await.map_err(|_| closing())?;
-    let report = app.blocking(|app| app.backend.verify_chain()).await?.map_err(Refusal::from)?;
-    Ok(json_response(report))
+    let report = app.blocking(|app| app.engine.verify_chain(&mut |_| {})).await?;
+    let report = report.map_err(|error| {
+        app.store_failed(&error);
+        Refusal::from(Failure::from(error))
+    })?;
+    let flaw = report.flaw.map(|flaw| json!({ "event": flaw.event, "detail": flaw.to_string() }));
+    let answer = json!({
+        "intact": flaw.is_none(),
+        "events": report.events,
+        "receipts": report.receipts,
+        "head": report.head,
+        "flaw": flaw,
+    });
+    Ok(json_response(answer.to_string()))
 }
 
 /// How a daemon is asked to go.

@@ -16,12 +16,12 @@ use tenure_core::model::limits::{BODY_BYTES, IMPORT_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::catalog::{self, AnyOperation, Entry};
 use tenure_core::operation::{Effect, Method, Spec};
+use tenure_engine::{Command, Failure};
 
 use super::app::App;
 use super::fields::Fields;
 use super::problem::Refused;
 use super::{Asked, headers, request};
-use crate::backend::Command;
 use crate::wire;
 
 /// Everything that is known of a route before a request comes.
@@ -124,10 +124,15 @@ async fn answer(
     };
 
     let outcome = match route.spec.effect {
-        Effect::Read => app.blocking(move |app| app.backend.read(&operation, &envelope)).await?,
+        Effect::Read => app.blocking(move |app| app.engine.read(&operation, &envelope)).await?,
         Effect::Write | Effect::Light => app.submit(Command { operation, envelope }).await,
     };
-    outcome.map_err(|failure| Refusal::from(failure).into())
+    outcome.map_err(|failure| {
+        if let Failure::CannotTell(error) = &failure {
+            app.store_failed(error);
+        }
+        Refusal::from(failure).into()
+    })
 }
 
 /// Adds to the body's fields what path, query and `If-Match` say.

@@ -5,19 +5,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use serde_json::json;
 use tempfile::TempDir;
-use tenure_server::backend::Backend;
-use tenure_server::daemon::{Failed, Started, start};
+use tenure_core::secret::Proof;
+use tenure_engine::{Engine, Options};
+use tenure_server::daemon::{Started, start};
 use tokio::sync::watch;
 
-use crate::fake::Fake;
-use crate::wire::{Answer, Request};
+use crate::gate::Gate;
+use crate::wire::{Answer, PROOF, Request, SESSION, mutation};
 
 pub struct Served {
     pub socket: PathBuf,
     pub stop: watch::Sender<bool>,
+    pub gate: Arc<Gate>,
+    pub engine: Option<Engine>,
     thread: Option<JoinHandle<()>>,
-    pub fake: &'static Fake,
     _folder: Option<TempDir>,
 }
 
@@ -29,22 +32,41 @@ pub fn served() -> Served {
     served
 }
 
-/// A daemon in a folder.
-pub fn served_in(folder: &Path) -> Served {
-    let fake: &'static Fake = Box::leak(Box::default());
-    let started = start(folder, |_: &Path| Ok(Arc::new(fake) as Arc<dyn Backend>));
-    let daemon = match started.unwrap_or_else(|failed| panic!("{}", failed.error)) {
-        Started::Daemon(daemon) => daemon,
-        Started::AlreadyRunning(running) => panic!("already running: {running:?}"),
-    };
-    let (socket, stop) = (daemon.running().socket, daemon.stopper());
-    let thread = std::thread::spawn(move || daemon.run());
-    Served { socket, stop, thread: Some(thread), fake, _folder: None }
+/// A daemon in a fresh folder where the session of [`mutation`] is open and the project `afc` has a task.
+pub fn served_with_a_task() -> Served {
+    let served = served();
+    open_session(&served.socket);
+    for (path, body) in [
+        ("/api/v1/projects", r#"{"key":"afc"}"#),
+        ("/api/v1/tasks", r#"{"project":"afc","title":"the first"}"#),
+    ] {
+        let answer = served.ask(&mutation("POST", path, body));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+    }
+    served
 }
 
-/// An engine that must not be opened.
-pub fn nothing(_: &Path) -> Result<Arc<dyn Backend>, Failed> {
-    Err(Failed::new("opened", "open nothing"))
+/// Opens the session that [`mutation`] calls in.
+pub fn open_session(socket: &Path) {
+    let proof = Proof::from_wire(PROOF).expect("a proof").hash();
+    let body = json!({ "session": SESSION, "proof_hash": proof, "name": "tester" });
+    let answer = mutation("POST", "/api/v1/sessions", &body.to_string()).anonymous().send(socket);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+}
+
+/// A daemon in a folder.
+pub fn served_in(folder: &Path) -> Served {
+    let gate = Arc::new(Gate::default());
+    let options = Options { clocks: gate.clone(), ..Options::default() };
+    let daemon = match start(folder, &options) {
+        Ok(Started::Daemon(daemon)) => daemon,
+        Ok(Started::AlreadyRunning(running)) => panic!("already running: {running:?}"),
+        Err(failed) => panic!("{}", failed.error),
+    };
+    let (socket, stop) = (daemon.running().socket, daemon.stopper());
+    let engine = Some(daemon.engine().clone());
+    let thread = Some(std::thread::spawn(move || daemon.run()));
+    Served { socket, stop, gate, engine, thread, _folder: None }
 }
 
 pub fn private_folder() -> TempDir {
@@ -61,18 +83,18 @@ impl Served {
 
     /// Waits until the daemon has ended.
     pub fn join(&mut self) {
+        self.engine = None;
         if let Some(thread) = self.thread.take() {
-            thread.join().expect("the daemon ends well");
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the daemon panicked");
         }
     }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
+        self.gate.open();
         self.stop.send_replace(true);
-        if let Some(thread) = self.thread.take() {
-            let ended = thread.join();
-            assert!(ended.is_ok() || std::thread::panicking(), "the daemon panicked");
-        }
+        self.join();
     }
 }

@@ -1,7 +1,10 @@
 //! What a request may look like: everything that is not exactly right is refused, by name.
 
-use crate::daemon::served;
-use crate::wire::{Request, SESSION, get, mutation, request};
+use serde_json::json;
+use tenure_core::secret::Proof;
+
+use crate::daemon::{served, served_with_a_task};
+use crate::wire::{LEASE, PROOF, Request, SESSION, get, mutation, request};
 
 #[test]
 fn what_is_not_exactly_right_is_refused_by_name() {
@@ -202,62 +205,72 @@ fn a_body_is_measured_before_it_is_parsed() {
     }
     let text = "x".repeat(2 * 1024 * 1024);
     let import = format!(r#"{{"project":"afc","format":"beads","text":"{text}"}}"#);
-    assert_eq!(served.ask(&request("POST", "/api/v1/imports/preview").json(&import)).status, 200);
+    let read = served.ask(&request("POST", "/api/v1/imports/preview").json(&import));
+    assert_eq!(read.value()["facts"]["line"], 1, "a longer body reached the importer: {}", read.body);
 }
 
 #[test]
-fn path_query_body_and_headers_become_one_operation_with_its_envelope() {
-    let served = served();
-    let answer = served.ask(
-        &mutation(
-            "POST",
-            "/api/v1/tasks?priority=1&labels=a%20b&labels=c+d",
-            r#"{"project":"afc","title":"家"}"#,
-        )
-        .header("Tenure-Attempt", "afc-1@2")
-        .header("Tenure-Lease", &"0".repeat(64))
-        .header("Tenure-Token-Hash", &"1".repeat(64))
-        .header("Tenure-Epoch", "3")
-        .header("Tenure-Protocol", "1"),
-    );
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    let said = answer.value();
-    assert_eq!(said["asked"], "task.create");
-    assert_eq!(said["input"]["labels"], serde_json::json!(["a b", "c d"]));
-    assert_eq!((&said["input"]["priority"], &said["input"]["title"]), (&1.into(), &"家".into()));
-    assert_eq!((&said["operation_id"], &said["session"]), (&"op-1".into(), &SESSION.into()));
-    assert_eq!((&said["attempt"], &said["epoch"]), (&"afc-1@2".into(), &3.into()));
-    assert_eq!(said["token_hash"], "1".repeat(64));
+fn path_query_and_body_become_one_operation() {
+    let served = served_with_a_task();
+    let path = "/api/v1/tasks?priority=1&labels=a%20b&labels=c+d";
+    let created = served.ask(&mutation("POST", path, r#"{"project":"afc","title":"家"}"#));
+    assert_eq!(created.status, 200, "{}", created.body);
+    let task = created.value()["task"].clone();
+    assert_eq!((&task["id"], &task["title"]), (&"afc-2".into(), &"家".into()));
+    assert_eq!((&task["priority"], &task["labels"]), (&1.into(), &json!(["a b", "c d"])));
 
-    let number = served.ask(&mutation("POST", "/api/v1/tasks/afc-1/blockers/3/resolve", r#"{"reason":"r"}"#));
-    assert_eq!(number.value()["input"]["number"], 3);
-    let flag = served.ask(&get("/api/v1/tasks?project=afc&archived=true&limit=5"));
-    assert_eq!(
-        (&flag.value()["input"]["archived"], &flag.value()["input"]["limit"]),
-        (&true.into(), &5.into())
-    );
+    let raise = r#"{"kind":"upstream_release","reason":"r"}"#;
+    let raised = served.ask(&mutation("POST", "/api/v1/tasks/afc-1/blockers", raise));
+    assert_eq!(raised.status, 200, "{}", raised.body);
+    let resolve = mutation("POST", "/api/v1/tasks/afc-1/blockers/1/resolve", r#"{"reason":"r"}"#);
+    assert_eq!(served.ask(&resolve).status, 200);
+
+    let page = served.ask(&get("/api/v1/tasks?project=afc&archived=true&limit=1")).value();
+    assert_eq!(page["tasks"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn headers_become_the_envelope() {
+    let served = served_with_a_task();
+    let hash = Proof::from_wire(LEASE).expect("a token").hash().to_string();
+    let claim = mutation("POST", "/api/v1/claims", r#"{"task":"afc-1"}"#).header("Tenure-Token-Hash", &hash);
+    let claimed = served.ask(&claim);
+    assert_eq!((claimed.status, &claimed.value()["attempt"]), (200, &"afc-1@1".into()), "{}", claimed.body);
+    assert_eq!(served.ask(&claim).value()["attempt"], "afc-1@1", "a repeat is answered alike");
+
+    let beat = || mutation("POST", "/api/v1/tasks/afc-1/heartbeat", "{}").header("Tenure-Protocol", "1");
+    let fenced = |lease: &str, epoch: &str| {
+        beat().header("Tenure-Attempt", "afc-1@1").header("Tenure-Lease", lease).header("Tenure-Epoch", epoch)
+    };
+    let alive = served.ask(&fenced(LEASE, "1"));
+    assert_eq!(alive.status, 200, "{}", alive.body);
+    assert_eq!(served.ask(&fenced(PROOF, "1")).code(), "not_holder");
+    assert_eq!(served.ask(&fenced(LEASE, "2")).code(), "epoch_changed");
+    assert_eq!(served.ask(&beat()).status, 403, "without a fence nobody holds anything");
+
+    let stranger = get("/api/v1/next?project=afc").header("Tenure-Session", &"0".repeat(32));
+    assert_eq!(served.ask(&stranger.header("Tenure-Proof", LEASE)).code(), "session_unknown");
 }
 
 #[test]
 fn a_revision_travels_as_etag_and_comes_back_as_if_match() {
-    let served = served();
+    let served = served_with_a_task();
     let shown = served.ask(&get("/api/v1/tasks/afc-1"));
-    assert_eq!(shown.header("etag"), Some("\"7\""));
+    let tag = shown.header("etag").expect("an ETag").to_owned();
+    assert_eq!(tag, format!("\"{}\"", shown.value()["task"]["revision"]));
     assert_eq!(served.ask(&get("/api/v1/tasks?project=afc")).header("etag"), None);
-    let edit = mutation("PATCH", "/api/v1/tasks/afc-1", "").header("If-Match", "\"7\"");
-    assert_eq!(served.ask(&edit).value()["input"]["revision"], 7);
-    let both = mutation("PATCH", "/api/v1/tasks/afc-1", r#"{"revision":7}"#).header("If-Match", "\"7\"");
-    assert_eq!(served.ask(&both).status, 200);
+    let edit = |body: &str| mutation("PATCH", "/api/v1/tasks/afc-1", body).header("If-Match", &tag);
+    let edited = served.ask(&edit(r#"{"title":"new"}"#));
+    assert_eq!((edited.status, &edited.value()["task"]["title"]), (200, &"new".into()), "{}", edited.body);
+    assert_ne!(edited.header("etag"), Some(tag.as_str()));
+    assert_eq!(served.ask(&edit(r#"{"title":"newer"}"#)).code(), "revision_conflict");
 }
 
 #[cfg(feature = "dummy-operation")]
 #[test]
 fn a_new_operation_is_reachable_without_a_line_in_this_crate() {
     let served = served();
-    let said = served.ask(&get("/api/v1/dummy/hello%20there")).value();
-    assert_eq!((&said["asked"], &said["input"]["text"]), (&"dummy.echo".into(), &"hello there".into()));
-    assert_eq!(
-        tenure_server::http::openapi()["paths"]["/api/v1/dummy/{text}"]["get"]["operationId"],
-        "dummy.echo"
-    );
+    assert_eq!(served.ask(&get("/api/v1/dummy/hello%20there")).value()["text"], "hello there");
+    let document = tenure_server::http::openapi();
+    assert_eq!(document["paths"]["/api/v1/dummy/{text}"]["get"]["operationId"], "dummy.echo");
 }

@@ -1,7 +1,7 @@
 //! The surface as a client meets it: real daemons on real sockets, spoken to in raw HTTP.
 
 mod daemon;
-mod fake;
+mod gate;
 mod input;
 mod lifecycle;
 mod shapes;

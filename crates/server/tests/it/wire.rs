@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -23,6 +24,8 @@ pub struct Answer {
 }
 
 pub const SESSION: &str = "0123456789abcdef0123456789abcdef";
+pub const PROOF: &str = "a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5";
+pub const LEASE: &str = "7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e7e";
 
 pub fn get(path: &str) -> Request {
     request("GET", path)
@@ -32,12 +35,13 @@ pub fn request(method: &str, path: &str) -> Request {
     Request { line: format!("{method} {path} HTTP/1.1"), headers: Vec::new(), body: Vec::new() }
 }
 
-/// A mutation as a well-behaved client sends it.
+/// A mutation as a well-behaved client sends it, with an operation id of its own.
 pub fn mutation(method: &str, path: &str, body: &str) -> Request {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
     request(method, path)
         .header("Tenure-Session", SESSION)
-        .header("Tenure-Proof", &"a5".repeat(32))
-        .header("Idempotency-Key", "op-1")
+        .header("Tenure-Proof", PROOF)
+        .header("Idempotency-Key", &format!("op-{}", NUMBER.fetch_add(1, Ordering::Relaxed)))
         .json(body)
 }
 
@@ -50,6 +54,16 @@ impl Request {
     pub fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(given, _)| given != name);
         self
+    }
+
+    /// The same, of no session.
+    pub fn anonymous(self) -> Self {
+        self.without("Tenure-Session").without("Tenure-Proof")
+    }
+
+    /// The same under a given operation id.
+    pub fn key(self, key: &str) -> Self {
+        self.without("Idempotency-Key").header("Idempotency-Key", key)
     }
 
     pub fn json(self, body: &str) -> Self {
