@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
+use tenure_core::model::refusal::{Code, Problem, Refusal};
 
 use crate::command::{
     audit, blocker, config, demo, dependency, doctor, help, import, init, ownership, project, queue, record,
@@ -28,7 +29,7 @@ pub struct Arguments {
           default_missing_value = "", value_delimiter = ',', display_order = 900)]
     json: Option<Vec<String>>,
     /// Call as this session, under a name of your own
-    #[arg(long, global = true, value_name = "NAME", display_order = 901)]
+    #[arg(id = "session_name", long = "session", global = true, value_name = "NAME", display_order = 901)]
     session: Option<String>,
     /// The server to use
     #[arg(long, global = true, value_name = "URL", display_order = 902)]
@@ -54,7 +55,7 @@ enum Command {
     #[command(name = "handoff")]
     HandOff(ownership::HandOff),
     Release(ownership::Release),
-    Close(ownership::Close),
+    Close(Box<ownership::Close>),
     Show(task::Show),
     Explain(queue::Explain),
     Next(queue::Next),
@@ -98,6 +99,8 @@ enum Command {
 
 /// Runs the command that was typed.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let wants_json = words.iter().any(|word| word.to_string_lossy().starts_with("--json"));
     let parsed = Arguments::command()
         .try_get_matches_from(words)
         .and_then(|matches| Arguments::from_arg_matches(&matches));
@@ -106,6 +109,12 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // Help that was asked for is no error; whatever else clap says is bad input.
             error.print().ok();
+            if wants_json && error.use_stderr() {
+                let problem =
+                    Problem::from(&Refusal::new(Code::InvalidInput, what(&error)).next("tenure help"));
+                let json = serde_json::to_string(&problem).expect("a problem is plain data");
+                Screen { json: Some(Vec::new()), quiet: true }.json(&json);
+            }
             return ExitCode::from(u8::from(error.use_stderr()));
         }
     };
@@ -119,6 +128,13 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     screen.end(dispatch(arguments.command, &context))
 }
 
+/// What is wrong with the words, in one line.
+fn what(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
 fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
     match command {
         None => start::run(context),
@@ -129,7 +145,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Checkpoint(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::HandOff(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Release(operation)) => context.perform_on(operation.resolve(context)?),
-        Some(Command::Close(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Close(close)) => ownership::close(*close, context),
         Some(Command::Show(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Explain(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Next(next)) => context.perform(&next.resolve(context)?),

@@ -8,7 +8,7 @@ use crate::stop::{Stop, usage};
 
 /// The fields of answers that hold its rows, or its one record.
 const ROWS: [&str; 10] = [
-    "tasks", "projects", "sessions", "events", "entries", "attempts", "task", "project", "session", "binding",
+    "tasks", "projects", "sessions", "events", "task", "project", "session", "binding", "entries", "attempts",
 ];
 
 /// Keeps the named fields of an answer's rows. A name that no row can have is refused with those that it can.

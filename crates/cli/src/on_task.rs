@@ -43,8 +43,8 @@ impl<O: Operation, const DEFAULTED: bool> OnTask<O, DEFAULTED> {
         let has_text = fields.contains_key("text");
         let mut operand = self.operand;
         if has_text && self.file.is_none() && fields["text"] == "" {
-            // Of `note [TASK] TEXT` one operand alone is the text.
-            let text = operand.take().ok_or_else(|| {
+            // Of `note [TASK] TEXT` one operand alone is the text, unless it is plainly a task.
+            let text = operand.take().filter(|text| text.parse::<TaskId>().is_err()).ok_or_else(|| {
                 usage(
                     "the text is missing",
                     "give it as an argument, with --file FILE, or as `-` on standard input",
@@ -114,7 +114,12 @@ fn lenient(text: &str) -> Result<TaskId, String> {
 }
 
 /// Lets a command's task be an alias, and where `defaulted` be left out.
-pub fn with_operand(command: Command, defaulted: bool) -> Command {
+pub fn with_operand(mut command: Command, defaulted: bool) -> Command {
+    // An argument that is changed moves behind the others, so every operand's place is written down first.
+    let operands: Vec<_> = command.get_positionals().map(|argument| argument.get_id().clone()).collect();
+    for (place, id) in (1..).zip(operands) {
+        command = command.mut_arg(id, |argument| argument.index(place));
+    }
     let command = command.mut_arg("task", |argument| {
         let argument = argument.value_parser(lenient);
         if defaulted {

@@ -56,11 +56,6 @@ impl Screen {
     fn failed(&self, failure: &Failure) -> ExitCode {
         let problem = failure.problem();
         self.talk(&format!("error: {} ({})", plain::line(&problem.detail), problem.code));
-        if let Some(reasons) = problem.facts.get("reasons").and_then(|reasons| reasons.as_object()) {
-            for (reason, count) in reasons {
-                self.talk(&format!("  {}: {}", plain::line(reason), plain::line(&count.to_string())));
-            }
-        }
         for step in &problem.next_actions {
             self.talk(&format!("next:  {}", plain::line(step)));
         }

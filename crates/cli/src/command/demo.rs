@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tenure_client::autostart::{self, Start};
 use tenure_client::call::Client;
 use tenure_client::failure::Failure;
@@ -78,11 +78,10 @@ fn story(stage: &Stage) -> Result<(), Stop> {
         winner,
         &["checkpoint", TASK, "the outline is done, two sections are left", "--branch", "notes"],
     )?;
-    stage.wait_for_the_end_of_the_lease()?;
-    stage.tell("The lease has ended by itself. The work is not lost: it waits to be recovered.");
 
-    stage.tell(&format!("{loser} takes over and gets what {winner} left."));
-    stage.must(loser, &["claim", TASK])?;
+    stage.tell(&format!("{loser} asks again until the lease has ended, and then gets what {winner} left."));
+    stage.take_over(loser)?;
+    stage.tell("The lease ended by itself, and no work was lost.");
 
     stage.tell(&format!("Now {winner} wakes up and believes that it still holds the task."));
     stage.refused(winner, &["close", TASK, "--note", "finished"], 6)?;
@@ -219,17 +218,16 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn wait_for_the_end_of_the_lease(&self) -> Result<(), Stop> {
-        self.context.screen.remark(&format!("  (waiting for the lease to end: {} s)", LEASE_MS / 1000));
+    /// Claims until the lease of the other has ended.
+    fn take_over(&self, agent: &str) -> Result<(), Stop> {
+        self.context.screen.remark(&format!("  (the lease takes {} seconds to end)", LEASE_MS / 1000));
+        let words = ["claim", TASK];
         let deadline = Instant::now() + WAIT_MAX;
         loop {
-            let output = self.output("grace", &["show", TASK, "--json=status"])?;
-            let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-            if answer["task"]["status"] == "recovery" {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                return Err(astray("the lease did not end"));
+            let output = self.output(agent, &words)?;
+            if output.status.code() != Some(3) || Instant::now() > deadline {
+                self.show(agent, &words, &output);
+                return if output.status.success() { Ok(()) } else { Err(astray("nobody could take over")) };
             }
             std::thread::sleep(LOOK_EVERY);
         }

@@ -18,8 +18,6 @@ pub type Checkpoint = OnTask<ownership::WriteCheckpoint, true>;
 pub type HandOff = OnTask<ownership::HandOff, true>;
 /// `tenure release`.
 pub type Release = OnTask<ownership::Release, true>;
-/// `tenure close`.
-pub type Close = OnTask<ownership::Close, true>;
 /// `tenure dispose`.
 pub type Dispose = OnTask<ownership::Dispose, true>;
 /// `tenure reconcile`.
@@ -66,6 +64,28 @@ impl FromArgMatches for Claim {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// `tenure close`.
+#[derive(Args)]
+pub struct Close {
+    #[command(flatten)]
+    operation: OnTask<ownership::Close, true>,
+    /// How a criterion is met, by its id; repeatable
+    #[arg(long = "criterion", value_name = "ID=TEXT", value_parser = criterion)]
+    criteria: Vec<(String, String)>,
+}
+
+fn criterion(text: &str) -> Result<(String, String), String> {
+    let (id, answer) = text.split_once('=').ok_or("write it as ID=TEXT, e.g. c1=\"the tests pass\"")?;
+    Ok((id.to_owned(), answer.to_owned()))
+}
+
+/// Closes.
+pub fn close(close: Close, context: &Context) -> Result<(), Stop> {
+    let (mut operation, operand) = close.operation.resolve(context)?;
+    operation.criteria.extend(close.criteria);
+    context.perform_on((operation, operand))
 }
 
 /// Claims.

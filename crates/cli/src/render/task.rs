@@ -93,12 +93,12 @@ pub fn entry(entry: &Entry, page: &mut Page) {
     page.line(&format!("{} {} {} #{}", time::moment(entry.at), entry.principal, entry.kind, entry.number));
     page.block(&entry.text);
     let evidence = &entry.data.evidence;
-    page.field("branch", evidence.branch.as_deref().unwrap_or_default());
-    page.field("commit", evidence.commit.as_deref().unwrap_or_default());
-    page.field("merged as", evidence.merge_commit.as_deref().unwrap_or_default());
-    page.field("pull request", evidence.pull_request.as_deref().unwrap_or_default());
+    page.field("  branch", evidence.branch.as_deref().unwrap_or_default());
+    page.field("  commit", evidence.commit.as_deref().unwrap_or_default());
+    page.field("  merged as", evidence.merge_commit.as_deref().unwrap_or_default());
+    page.field("  pull request", evidence.pull_request.as_deref().unwrap_or_default());
     if let Some(tree) = entry.data.tree {
-        page.field("tree", tree.as_str());
+        page.field("  tree", tree.as_str());
     }
 }
 
