@@ -10,4 +10,5 @@ pub mod model;
 pub mod operation;
 pub mod rules;
 pub mod secret;
+pub mod wire;
 pub mod working_set;

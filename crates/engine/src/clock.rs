@@ -30,6 +30,7 @@ impl Clocks for MachineClocks {
         time.tv_sec * 1000 + time.tv_nsec / 1_000_000
     }
 
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the wall clock")]
     fn wall_ms(&self) -> i64 {
         match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),

@@ -6,7 +6,7 @@
 use tenure_core::envelope::{Call, Envelope};
 use tenure_core::model::event::{EventKind, Fleet, Receipt};
 use tenure_core::model::ids::{Digest, Epoch, EventNumber};
-use tenure_core::model::limits::Durations;
+use tenure_core::model::limits::{Durations, GRAPH_WALK_TASKS};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::{FleetTime, Now, WallTime};
 use tenure_core::operation::Effect;
@@ -16,12 +16,14 @@ use tenure_core::working_set::{About, Need, Stop, WorkingSet};
 use crate::admission::{admit, caller_needs, fingerprint, receipt_key};
 use crate::clock::{Clocks, FleetClock};
 use crate::store::driver::{Driver, StoreError};
-use crate::store::load::load;
+use crate::store::load::{load, load_ahead};
 use crate::store::{MIGRATIONS, fleet, flush, is_changed, schema_known};
 
-/// How often a rule may ask for more before the engine gives up on its command. A walk through a graph asks once
-/// for each level of it.
-const ROUNDS_MAX: usize = 10_000;
+/// How often a rule may ask for more before the engine gives up on its command: often enough for the longest walk
+/// that the rules allow, which asks for its levels one by one.
+const ROUNDS_MAX: usize = 4 * GRAPH_WALK_TASKS;
+/// After so many rounds a rule that still asks for parts of the graph is taken to be walking through it.
+const ROUNDS_AT_HAND: usize = 4;
 
 /// Something to do, and what came beside it.
 #[derive(Debug, Clone)]
@@ -135,7 +137,7 @@ fn read_within(
     load(driver, &mut set, operation.scope(&call), now)?;
     let decided = decide(driver, &mut set, operation, &call)?;
     assert!(!is_changed(&set), "a question changed something: {}", operation.spec().name);
-    Ok(decided.and_then(|answer| present(operation, answer, now.fleet)))
+    Ok(decided)
 }
 
 /// Begins a write, does something in it, and makes it durable or takes it back.
@@ -191,7 +193,7 @@ fn prefetch(
     load(driver, set, needs, now)
 }
 
-/// Runs one command: its answer is presented at this moment, its changes are kept, or nothing happened.
+/// Runs one command: it is answered and its changes are kept, or nothing happened.
 fn run(
     driver: &mut dyn Driver,
     set: &mut WorkingSet,
@@ -203,12 +205,11 @@ fn run(
     if let Err(refusal) = admit(set, operation, &mut call, true) {
         return Ok(Err(refusal));
     }
-    let key = receipt_key(operation, &call);
-    let print = fingerprint(operation, &call.envelope);
-    if let Some((principal, id)) = &key {
-        load(driver, set, [Need::Receipt(principal.clone(), id.clone())], call.now)?;
-        if let Some(Some(receipt)) = set.receipts.get(&(principal.clone(), id.clone())) {
-            let stored = replay(receipt, print);
+    let key = receipt_key(operation, &call).map(|key| (key, fingerprint(operation, &call.envelope)));
+    if let Some((key, print)) = &key {
+        load(driver, set, [Need::Receipt(key.0.clone(), key.1.clone())], call.now)?;
+        if let Some(Some(receipt)) = set.receipts.get(key) {
+            let stored = replay(receipt, *print);
             return Ok(stored.and_then(|answer| present(operation, answer, now)));
         }
     }
@@ -222,12 +223,12 @@ fn run(
     };
     match operation.spec().effect {
         Effect::Write => {
-            if let Some((principal, operation_id)) = key {
+            if let Some(((principal, operation_id), fingerprint)) = key {
                 set.receipts.put(Receipt {
                     principal,
                     operation_id,
                     operation: operation.spec().name.to_owned(),
-                    fingerprint: print,
+                    fingerprint,
                     epoch: call.epoch,
                     at: call.now.wall,
                     answer: Some(answer.clone()),
@@ -241,7 +242,9 @@ fn run(
         }
         Effect::Read => unreachable!("a question is not a command"),
     }
-    Ok(present(operation, answer, now))
+    // What was decided at this moment reads at this moment as it was decided; only a replay must count anew.
+    debug_assert_eq!(present(operation, answer.clone(), now).as_ref(), Ok(&answer));
+    Ok(Ok(answer))
 }
 
 /// What a receipt says to whoever uses its operation id again.
@@ -267,7 +270,7 @@ fn decide(
     call: &Call,
 ) -> Result<Result<String, Refusal>, StoreError> {
     set.begin();
-    for _ in 0..ROUNDS_MAX {
+    for round in 0..ROUNDS_MAX {
         match operation.decide(set, call) {
             Ok(answer) => return Ok(Ok(answer)),
             Err(Stop::Refused(refusal)) => {
@@ -276,6 +279,9 @@ fn decide(
             }
             Err(Stop::Need(needs)) => {
                 set.undo();
+                if round >= ROUNDS_AT_HAND {
+                    load_ahead(driver, set, &needs, call.now)?;
+                }
                 load(driver, set, needs, call.now)?;
             }
         }

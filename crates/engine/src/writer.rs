@@ -119,10 +119,14 @@ impl Writer {
     /// Finishes what is queued and ends the thread. A second call does nothing.
     pub fn stop(&self) {
         let thread = self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            let _ = self.queue.send(Message::Stop);
-            let _ = thread.join();
+        let Some(thread) = thread else { return };
+        if thread.thread().id() == std::thread::current().id() {
+            // A reply let go of the last engine: the thread ends by itself when its queue is gone, and cannot
+            // wait for itself.
+            return;
         }
+        let _ = self.queue.send(Message::Stop);
+        let _ = thread.join();
     }
 }
 

@@ -6,4 +6,3 @@
 
 pub mod daemon;
 pub mod http;
-pub mod wire;

@@ -82,7 +82,7 @@ fn import(
     let project = project::existing(set, key)?;
     set.tallies_of(key)?;
     let plan = Plan::of(set, &project, proposal)?;
-    let left_alone = plan.left_alone(set, proposal)?;
+    let left_alone = plan.left_alone(set, call.now.wall, proposal)?;
     if !plan.new.is_empty() {
         create(set, call, importer, project, &plan, proposal)?;
     }

@@ -10,7 +10,8 @@ use super::proposal::{Proposal, ProposedEdge, ProposedRecord, ProposedState};
 use crate::model::dependency::Dependency;
 use crate::model::ids::{Generation, TaskId};
 use crate::model::project::Project;
-use crate::model::task::{Body, Lifecycle, Task};
+use crate::model::task::{Body, Details, Lifecycle, Task};
+use crate::model::time::WallTime;
 use crate::working_set::{Step, WorkingSet, together};
 
 impl ProposedState {
@@ -87,7 +88,12 @@ impl<'a> Plan<'a> {
     }
 
     /// The records that are here and of which the file says something else than Tenure.
-    pub(super) fn left_alone(&self, set: &WorkingSet, proposal: &Proposal) -> Step<Vec<String>> {
+    pub(super) fn left_alone(
+        &self,
+        set: &WorkingSet,
+        now: WallTime,
+        proposal: &Proposal,
+    ) -> Step<Vec<String>> {
         let ids = self.here.iter().map(|record| self.id(&record.source));
         together(ids.flat_map(|id| {
             [set.existing_task(id).map(drop), set.body(id).map(drop), set.dependencies_of(id).map(drop)]
@@ -104,7 +110,7 @@ impl<'a> Plan<'a> {
             let lacks_edge = said
                 .iter()
                 .any(|said| !kept.iter().any(|kept| (kept.kind, &kept.on) == (said.kind, &said.on)));
-            if lacks_edge || differs(record, &set.existing_task(id)?, &set.body(id)?) {
+            if lacks_edge || differs(record, &set.existing_task(id)?, &set.body(id)?, now) {
                 left_alone.push(record.source.clone());
             }
         }
@@ -112,11 +118,20 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Whether a task is not what the file would make of its record: somebody claimed, finished or edited it here, or
-/// the file is of another day.
-fn differs(record: &ProposedRecord, task: &Task, body: &Body) -> bool {
-    let state = (record.state.lifecycle(), record.state.generation());
+/// Whether a task is not what the file would make of its record: somebody claimed, finished, put off or edited it
+/// here, or the file is of another day. What is finished on both sides agrees, however it got there.
+fn differs(record: &ProposedRecord, task: &Task, body: &Body, now: WallTime) -> bool {
     let said = (record.kind, record.priority, &record.title, &record.description);
-    state != (task.lifecycle, task.generation)
+    let lists = |details: &Details| {
+        let Details { criteria, labels, specs, references, .. } = details.clone();
+        (criteria, labels, specs, references)
+    };
+    let until = record.deferral.and_then(|deferral| deferral.until_at(now));
+    let moved = task.lifecycle == Lifecycle::Open
+        && (task.generation != record.state.generation()
+            || task.deferred_until.filter(|until| *until > now) != until);
+    task.lifecycle != record.state.lifecycle()
+        || moved
         || said != (task.kind, task.priority, &body.title, &body.description)
+        || lists(&record.details) != lists(&body.details)
 }

@@ -14,8 +14,8 @@ use crate::model::event::EventKind;
 use crate::model::ids::{AttemptId, Digest, OperationId, PrincipalName, SessionId, TaskId};
 use crate::model::project::Project;
 use crate::model::task::{Alias, Blocker, BlockerKind, Body, Details, Resolution, Task, task_digest};
+use crate::rules::create::introduce;
 use crate::rules::readiness::{count_new, put};
-use crate::rules::task::introduce;
 use crate::working_set::{About, Step, WorkingSet};
 
 /// In whose name rows are written. A name in a file proves nothing, so it is always the caller's.

@@ -53,7 +53,7 @@ macro_rules! any_operation {
         /// Any one operation.
         #[derive(Debug, Clone)]
         pub enum AnyOperation {
-            $($(#[$meta])* #[allow(missing_docs)] $name(super::$module::$name),)+
+            $($(#[$meta])* #[allow(missing_docs, reason = "the operation's own comment says what it is")] $name(super::$module::$name),)+
         }
 
         $($(#[$meta])* impl From<super::$module::$name> for AnyOperation {

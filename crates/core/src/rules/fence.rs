@@ -60,9 +60,10 @@ fn lost(attempt: &Attempt, call: &Call) -> Refusal {
         ) => Code::Superseded,
     };
     let since = call.now.fleet.since_ms(attempt.deadline).max(0);
-    let detail = match code {
-        Code::LeaseExpired => format!("the lease of {} ended {} s ago", attempt.id, since / 1000),
-        _ => format!("{} is over ({})", attempt.id, attempt.state),
+    let detail = if code == Code::LeaseExpired {
+        format!("the lease of {} ended {} s ago", attempt.id, since / 1000)
+    } else {
+        format!("{} is over ({})", attempt.id, attempt.state)
     };
     Refusal::new(code, detail).next(reconcile).fact("attempt", attempt.id.to_string())
 }

@@ -1,31 +1,28 @@
 //! How work ends: handed off, released, closed or cancelled. Each is one step, whole or not at all.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 use serde_json::json;
 
 use super::Rule;
 use super::claim::lease_held;
-use super::cycle::check_wait;
 use super::fence::{held, scope};
 use super::holding::{Words, check_evidence, write_entry};
-use super::readiness::{after_lifecycle, in_place_of, put, recount};
+use super::readiness::{after_lifecycle, put};
 use super::status::unfinished_children;
 use super::view::brief;
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptMode, AttemptState, EntryData, EntryKind};
-use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::EventKind;
 use crate::model::ids::{AttemptId, TaskId};
 use crate::model::limits::{LIST_ITEMS, TEXT_BYTES, check_count, check_text};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Body, Kind, Lifecycle, Reservation, Resolution, Task, task_digest};
 use crate::operation::ownership::{Close, Ended, HandOff, Release};
-use crate::operation::task::{CancelTask, CancelledTask, Dependents};
-use crate::working_set::{About, Need, Step, WorkingSet, together};
+use crate::working_set::{About, Need, Step, WorkingSet};
 
 /// What giving back or finishing will surely need.
-fn ending_scope(call: &Call, task: &TaskId) -> Vec<Need> {
+pub fn ending_scope(call: &Call, task: &TaskId) -> Vec<Need> {
     let mut needs = scope(call);
     needs.extend([Need::Task(task.clone()), Need::Body(task.clone()), Need::Tallies(task.project.clone())]);
     needs.extend([Need::DependenciesOn(task.clone()), Need::DependenciesOf(task.clone())]);
@@ -33,7 +30,7 @@ fn ending_scope(call: &Call, task: &TaskId) -> Vec<Need> {
 }
 
 /// Ends an attempt; the task is free of it.
-fn end_attempt(set: &mut WorkingSet, call: &Call, attempt: Attempt, state: AttemptState) {
+pub fn end_attempt(set: &mut WorkingSet, call: &Call, attempt: Attempt, state: AttemptState) {
     set.attempts.put(Attempt { state, current: false, ended_at: Some(call.now.fleet), ..attempt });
 }
 
@@ -153,7 +150,7 @@ impl Rule for Close {
 }
 
 /// The first few of some ids, for a sentence.
-fn names(ids: &[TaskId]) -> String {
+pub fn names(ids: &[TaskId]) -> String {
     let shown: Vec<String> = ids.iter().take(5).map(ToString::to_string).collect();
     let more = ids.len().saturating_sub(5);
     if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
@@ -227,7 +224,7 @@ impl Close {
 }
 
 /// By what right the caller ends a task: its own live attempt, or the revision of a task that nobody holds.
-fn authority(set: &WorkingSet, call: &Call, task: &Task, revision: Option<u64>) -> Step<Option<Attempt>> {
+pub fn authority(set: &WorkingSet, call: &Call, task: &Task, revision: Option<u64>) -> Step<Option<Attempt>> {
     if call.envelope.fence.is_some() {
         return held(set, call, &task.id).map(Some);
     }
@@ -260,7 +257,7 @@ fn authority(set: &WorkingSet, call: &Call, task: &Task, revision: Option<u64>) 
 }
 
 /// Ends a task and keeps the facts of everything that depends on it. Returns the tasks that became ready.
-fn finish(
+pub fn finish(
     set: &mut WorkingSet,
     call: &Call,
     task: Task,
@@ -282,191 +279,4 @@ fn finish(
         },
     )?;
     after_lifecycle(set, call, &id)
-}
-
-impl Rule for CancelTask {
-    fn scope(&self, call: &Call) -> Vec<Need> {
-        ending_scope(call, &self.task)
-    }
-
-    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<CancelledTask> {
-        check_text("reason", &self.reason, TEXT_BYTES, false)?;
-        let task = set.existing_task(&self.task)?;
-        let resolution = self.resolution.unwrap_or(Resolution::Cancelled);
-        self.check_resolution(set, &task, resolution)?;
-        if let Some(asked) = self.ask_holder(set, call, &task)? {
-            return Ok(asked);
-        }
-        let attempt = self.cancel_authority(set, call, &task)?;
-        let waiting = waiting_for(set, &task.id)?;
-        if !waiting.is_empty() && self.dependents.is_none() && self.successor.is_none() {
-            let detail = format!("{} wait for {}", names(&waiting), task.id);
-            let waiting: Vec<String> = waiting.iter().map(ToString::to_string).collect();
-            return Err(Refusal::new(Code::DependentsUndecided, detail).fact("waiting", waiting).into());
-        }
-        let mut outcome = Cancellation::default();
-        if let Some(attempt) = attempt {
-            end_attempt(set, call, attempt, AttemptState::Cancelled);
-        }
-        if let Some(successor) = &self.successor {
-            self.stand_in(set, &task, successor, resolution)?;
-        }
-        outcome.cancel(set, call, &task.id, resolution, self)?;
-        match self.dependents {
-            None | Some(Dependents::Keep) => {
-                outcome.kept_waiting = if self.successor.is_none() { waiting } else { vec![] }
-            }
-            Some(Dependents::Release) => outcome.release(set, call, &task.id, waiting)?,
-            Some(Dependents::Cancel) => outcome.cancel_waiting(set, call, &task.id, waiting, self)?,
-        }
-        Ok(CancelledTask {
-            task: brief(set, call, &task.id)?,
-            also_cancelled: outcome.also_cancelled,
-            released: outcome.released,
-            kept_waiting: outcome.kept_waiting,
-            asked_to_stop: None,
-        })
-    }
-}
-
-impl CancelTask {
-    /// Refuses a resolution that is an outcome, and a successor that is missing, superfluous or a circle.
-    fn check_resolution(&self, set: &WorkingSet, task: &Task, resolution: Resolution) -> Step<()> {
-        if resolution.lifecycle() != Lifecycle::Cancelled {
-            let wrong = format!("is {resolution}, which is an outcome");
-            return Err(Refusal::field("resolution", &wrong, "use `tenure close` for it").into());
-        }
-        match &self.successor {
-            None if resolution.needs_successor() => {
-                let wrong = format!("is missing for {resolution}");
-                Err(Refusal::field("successor", &wrong, "name the task that stands in its place").into())
-            }
-            Some(_) if !resolution.needs_successor() => {
-                let wrong = format!("has no meaning for {resolution}");
-                Err(Refusal::field("successor", &wrong, "use the resolution duplicate or superseded").into())
-            }
-            Some(successor) if in_place_of(set, successor)?.id == task.id => {
-                let detail = format!("{successor} is or leads back to {}", task.id);
-                Err(Refusal::new(Code::DependencyCycle, detail).next("name another successor").into())
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// Somebody else's live work is not ended: its holder is asked to stop.
-    fn ask_holder(&self, set: &mut WorkingSet, call: &Call, task: &Task) -> Step<Option<CancelledTask>> {
-        let Some(attempt) = set.current_attempt(task)? else { return Ok(None) };
-        if call.envelope.fence.is_some() || !attempt.is_live(call.now.fleet) {
-            return Ok(None);
-        }
-        let asked_to_stop = Some(attempt.principal.clone());
-        set.record(EventKind::CancelRequested, About::attempt(&attempt.id, json!({ "reason": self.reason })));
-        set.attempts.put(Attempt { cancel_requested: true, ..attempt });
-        Ok(Some(CancelledTask {
-            task: brief(set, call, &task.id)?,
-            also_cancelled: Vec::new(),
-            released: Vec::new(),
-            kept_waiting: Vec::new(),
-            asked_to_stop,
-        }))
-    }
-
-    /// A holder cancels under its lease, others under the revision; an expired attempt does not stand in the way.
-    fn cancel_authority(&self, set: &WorkingSet, call: &Call, task: &Task) -> Step<Option<Attempt>> {
-        let expired = set.current_attempt(task)?.filter(|attempt| !attempt.is_live(call.now.fleet));
-        if call.envelope.fence.is_none() && expired.is_some() {
-            let free = Task { held: false, ..task.clone() };
-            authority(set, call, &free, self.revision)?;
-            return Ok(expired);
-        }
-        authority(set, call, task, self.revision)
-    }
-
-    /// Records who stands in the task's place, and refuses when that makes a waiting task wait for itself.
-    fn stand_in(
-        &self,
-        set: &mut WorkingSet,
-        task: &Task,
-        successor: &TaskId,
-        resolution: Resolution,
-    ) -> Step<()> {
-        set.existing_task(successor)?;
-        let (from, kind, on) = match resolution {
-            Resolution::Duplicate => (&task.id, DependencyKind::Duplicates, successor),
-            _ => (successor, DependencyKind::Supersedes, &task.id),
-        };
-        let edge = Dependency { task: from.clone(), kind, on: on.clone(), optional: false };
-        set.dependencies.put(edge);
-        for waiting in waiting_for(set, &task.id)? {
-            check_wait(set, &waiting, successor)?;
-        }
-        Ok(())
-    }
-}
-
-/// The unfinished tasks that wait for a task.
-fn waiting_for(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
-    let edges = set.dependencies_on(id)?;
-    let waits = edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks);
-    let tasks = together(waits.map(|edge| set.existing_task(&edge.task)))?;
-    Ok(tasks.into_iter().filter(|task| !task.lifecycle.is_finished()).map(|task| task.id).collect())
-}
-
-/// What a cancellation did so far.
-#[derive(Default)]
-struct Cancellation {
-    also_cancelled: Vec<TaskId>,
-    released: Vec<TaskId>,
-    kept_waiting: Vec<TaskId>,
-}
-
-impl Cancellation {
-    fn cancel(
-        &mut self,
-        set: &mut WorkingSet,
-        call: &Call,
-        id: &TaskId,
-        resolution: Resolution,
-        request: &CancelTask,
-    ) -> Step<()> {
-        let task = set.existing_task(id)?;
-        let words = Words { kind: EntryKind::Completion, text: &request.reason, data: EntryData::default() };
-        write_entry(set, call, EventKind::TaskCancelled, id, None, words)?;
-        finish(set, call, task, resolution, request.successor.clone().filter(|_| *id == request.task))?;
-        Ok(())
-    }
-
-    fn release(&mut self, set: &mut WorkingSet, call: &Call, id: &TaskId, waiting: Vec<TaskId>) -> Step<()> {
-        for task in &waiting {
-            set.dependencies.remove(&(task.clone(), DependencyKind::Blocks, id.clone()));
-            let data = json!({ "kind": DependencyKind::Blocks, "on": id, "because": "released" });
-            set.record(EventKind::DependencyRemoved, About::task(task, data));
-        }
-        recount(set, call.now, &waiting.iter().cloned().collect::<BTreeSet<_>>())?;
-        self.released = waiting;
-        Ok(())
-    }
-
-    /// Cancels what waits, and what waits for that. Work that somebody holds stays and keeps waiting.
-    fn cancel_waiting(
-        &mut self,
-        set: &mut WorkingSet,
-        call: &Call,
-        _id: &TaskId,
-        waiting: Vec<TaskId>,
-        request: &CancelTask,
-    ) -> Step<()> {
-        let mut queue: VecDeque<TaskId> = waiting.into();
-        let mut seen: BTreeSet<TaskId> = queue.iter().cloned().collect();
-        while let Some(id) = queue.pop_front() {
-            if set.existing_task(&id)?.held {
-                self.kept_waiting.push(id);
-                continue;
-            }
-            self.cancel(set, call, &id, Resolution::Cancelled, request)?;
-            queue.extend(waiting_for(set, &id)?.into_iter().filter(|next| seen.insert(next.clone())));
-            self.also_cancelled.push(id);
-        }
-        Ok(())
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::cycle::{check_parent, check_wait};
-use super::readiness::{after_parent, recount};
+use super::readiness::{after_parent, closure, recount};
 use super::view::full;
 use super::{Rule, caller};
 use crate::envelope::Call;
@@ -133,50 +133,38 @@ impl Rule for RemoveDependency {
     }
 }
 
-/// An imported cycle is broken when one of its edges goes: the blockers that marked its members go with it.
+/// An imported circle is broken when one of its edges goes. Its members were all to be reached from the edge's end;
+/// those that no longer lead back to themselves lose the blocker that marked them.
 fn resolve_cycle_blockers(set: &mut WorkingSet, call: &Call, task: &TaskId, on: &TaskId) -> Step<()> {
+    let mut members = closure(BTreeSet::from([on.clone()]), |id| waits_for(set, id))?;
+    members.extend([task.clone(), on.clone()]);
     let mut freed = BTreeSet::new();
-    for member in [task, on] {
-        if is_marked(set, member)? {
-            collect_marked(set, member, &mut freed)?;
+    for member in members {
+        let marks = set.blockers_of(&member)?.into_iter().filter(is_open_mark).collect::<Vec<_>>();
+        if marks.is_empty()
+            || closure(BTreeSet::from([member.clone()]), |id| waits_for(set, id))?.contains(&member)
+        {
+            continue;
         }
-    }
-    for member in &freed {
-        for blocker in set.blockers_of(member)? {
-            if blocker.kind == BlockerKind::DependencyCycle && blocker.resolved_at.is_none() {
-                let data = json!({ "number": blocker.number, "reason": "an edge of the cycle was removed" });
-                set.record(EventKind::BlockerResolved, About::task(member, data));
-                set.blockers.put(Blocker { resolved_at: Some(call.now.wall), ..blocker });
-            }
+        for mark in marks {
+            let data = json!({ "number": mark.number, "reason": "an edge of the cycle was removed" });
+            set.record(EventKind::BlockerResolved, About::task(&member, data));
+            set.blockers.put(Blocker { resolved_at: Some(call.now.wall), ..mark });
         }
+        freed.insert(member);
     }
     recount(set, call.now, &freed)?;
     Ok(())
 }
 
-fn is_marked(set: &WorkingSet, id: &TaskId) -> Step<bool> {
-    let blockers = set.blockers_of(id)?;
-    Ok(blockers.iter().any(|b| b.kind == BlockerKind::DependencyCycle && b.resolved_at.is_none()))
+fn is_open_mark(blocker: &Blocker) -> bool {
+    blocker.kind == BlockerKind::DependencyCycle && blocker.resolved_at.is_none()
 }
 
-/// The marked tasks that are connected by waiting edges.
-fn collect_marked(set: &WorkingSet, id: &TaskId, found: &mut BTreeSet<TaskId>) -> Step<()> {
-    let mut pending = vec![id.clone()];
-    while let Some(id) = pending.pop() {
-        if found.contains(&id) || !is_marked(set, &id)? {
-            continue;
-        }
-        let out =
-            set.dependencies_of(&id)?.into_iter().filter(|e| e.kind == DependencyKind::Blocks).map(|e| e.on);
-        let back = set
-            .dependencies_on(&id)?
-            .into_iter()
-            .filter(|e| e.kind == DependencyKind::Blocks)
-            .map(|e| e.task);
-        pending.extend(out.chain(back));
-        found.insert(id);
-    }
-    Ok(())
+/// The tasks that a task waits for, finished ones too.
+fn waits_for(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
+    let edges = set.dependencies_of(id)?;
+    Ok(edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks).map(|edge| edge.on).collect())
 }
 
 impl Rule for RaiseBlocker {

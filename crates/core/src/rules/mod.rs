@@ -8,13 +8,17 @@ use crate::operation::Operation;
 use crate::operation::view::AsOf;
 use crate::working_set::{Need, Step, WorkingSet};
 
+pub mod cancel;
 pub mod claim;
+pub mod create;
 pub mod cycle;
 pub mod explain;
 pub mod fence;
+pub mod fields;
 pub mod finish;
 pub mod graph;
 pub mod holding;
+pub mod lookup;
 pub mod project;
 pub mod queue;
 pub mod readiness;

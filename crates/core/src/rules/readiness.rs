@@ -61,7 +61,7 @@ fn descendants(set: &WorkingSet, roots: BTreeSet<TaskId>) -> Step<Vec<TaskId>> {
 
 /// What can be reached from some tasks, without those themselves unless they can be reached. Each level is asked
 /// for at once.
-fn closure(roots: BTreeSet<TaskId>, step: impl Fn(&TaskId) -> Step<Vec<TaskId>>) -> Step<Vec<TaskId>> {
+pub fn closure(roots: BTreeSet<TaskId>, step: impl Fn(&TaskId) -> Step<Vec<TaskId>>) -> Step<Vec<TaskId>> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     let mut level: Vec<TaskId> = roots.into_iter().collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::queue::reasons;
-use super::task::{deferral_is_over, end_deferral, rows};
+use super::task::{deferral_is_over, end_deferral};
 use super::{Rule, as_of, page_rows};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState};
@@ -85,7 +85,7 @@ impl Rule for RecordOverdue {
         };
         let mut answer =
             Overdue { expired: Vec::new(), resumed: Vec::new(), more: found.len() == OVERDUE_ROWS as usize };
-        for task in rows(set, &found)? {
+        for task in together(found.iter().map(|id| set.existing_task(id)))? {
             if let Some(attempt) = set.current_attempt(&task)? {
                 if attempt.state == AttemptState::Active && !attempt.is_live(call.now.fleet) {
                     let data = json!({ "deadline": attempt.deadline });

@@ -99,6 +99,21 @@ fn a_task_that_moved_on_here_is_left_alone() {
 }
 
 #[test]
+fn what_is_finished_on_both_sides_agrees_and_another_wish_is_told() {
+    let mut store = Store::new();
+    store.apply(&[issue("a", ""), issue("b", ""), issue("c", "")].join("\n")).expect("applied");
+    close(&mut store, "a");
+    let later = [
+        issue("a", r#","status":"closed","closed_at":"2026-01-01T00:00:00Z""#),
+        issue("b", r#","labels":["new"]"#),
+        issue("c", r#","status":"deferred""#),
+    ];
+    let report = store.apply(&later.join("\n")).expect("applied").report;
+    assert_eq!((report.created, report.already_here), (0, 3));
+    assert_eq!(report.left_alone, ["b", "c"]);
+}
+
+#[test]
 fn unfinished_work_is_taken_over_by_recovery_and_never_as_fresh_work() {
     let mut store = Store::new();
     store.apply(&file("tiny.jsonl")).expect("tiny");

@@ -103,7 +103,7 @@ fn add(world: &mut World, agent: &Agent, task: &TaskId, on: &TaskId, kind: &str)
 /// Finishes a task by claim and close, or under its revision.
 fn finish(world: &mut World, agent: &Agent, id: &TaskId, revision: u64) {
     if let Ok(claimed) = world.claim(agent, Some(&id.to_string())) {
-        if revision % 3 != 0 {
+        if !revision.is_multiple_of(3) {
             let close = from(json!({ "task": id }), "close");
             world.fenced(agent, &claimed.attempt, close).expect("the holder closes");
         }

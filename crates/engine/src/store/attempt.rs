@@ -16,13 +16,13 @@ static ATTEMPT: Shape = Shape::new(
         "task",
         "project",
         "session",
+        "current",
         "principal",
         "mode",
         "token_hash",
         "claim_operation",
         "started_at",
         "recovers",
-        "current",
         "state",
         "stops_at",
         "lease_ms",
@@ -36,8 +36,9 @@ static ATTEMPT: Shape = Shape::new(
         "ended_at",
     ],
     1,
-    3,
-);
+    4,
+)
+.with_steady(1);
 
 /// Attempts by id.
 pub static BY_ID: Lookup = Lookup::new(&ATTEMPT, &["id"], "");
@@ -55,13 +56,13 @@ impl Stored for Attempt {
         let id = fields.parse()?;
         fields.skip(2);
         let session = fields.parse()?;
+        let current = fields.flag()?;
         let principal = fields.parse()?;
         let mode = fields.parse()?;
         let token_hash = fields.parse()?;
         let claim_operation = fields.parse()?;
         let started_at = FleetTime(fields.integer()?);
         let recovers = fields.optional_integer()?.map(generation).transpose()?;
-        let current = fields.flag()?;
         let state = fields.parse()?;
         fields.skip(1);
         Ok(Self {
@@ -92,13 +93,13 @@ impl Stored for Attempt {
         values.shown(&self.id.task);
         values.text(self.id.task.project.as_str());
         values.text(self.session.as_str());
+        values.flag(self.current);
         values.text(self.principal.as_str());
         values.text(self.mode.as_str());
         values.shown(&self.token_hash);
         values.text(self.claim_operation.as_str());
         values.integer(self.started_at.0);
         values.optional_integer(self.recovers.map(|recovers| number(recovers.0)));
-        values.flag(self.current);
         values.text(self.state.as_str());
         values.integer(stops_at(self).0);
         values.integer(self.lease_ms);
@@ -112,6 +113,11 @@ impl Stored for Attempt {
         values.optional_text(self.disposition.map(tenure_core::model::attempt::Disposition::as_str));
         values.flag(self.cancel_requested);
         values.optional_integer(self.ended_at.map(|at| at.0));
+    }
+
+    /// A heartbeat renews an attempt that stays current; an attempt that is not current any more has just ended.
+    fn has_moved(&self) -> bool {
+        !self.current
     }
 
     fn write_key(key: &Self::Key, values: &mut Values<'_>) {

@@ -1,8 +1,9 @@
 //! From what rules need to what is known: needs of one kind become one statement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
+use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::handle::Handle;
 use tenure_core::model::ids::{AttemptId, PrincipalName, ProjectKey, SessionId, TaskId};
 use tenure_core::model::ids::{ConversationId, OperationId};
@@ -101,6 +102,70 @@ pub fn load(
     wanted.load_places(driver, set)?;
     wanted.load_tasks(driver, set)?;
     wanted.load_work(driver, set)
+}
+
+/// How many levels of the graph are read ahead at once, and how many tasks.
+const AHEAD_LEVELS: usize = 16;
+const AHEAD_TASKS: usize = 2_000;
+
+/// Loads what a walk through the graph will ask for next: a rule that walks asks for one level at a time, and
+/// after a few of them it is clear that it goes on.
+pub fn load_ahead(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    needs: &[Need],
+    now: Now,
+) -> Result<(), StoreError> {
+    let mut level: BTreeSet<TaskId> = needs.iter().filter_map(walked).cloned().collect();
+    let mut seen = level.clone();
+    for _ in 0..AHEAD_LEVELS {
+        if level.is_empty() || seen.len() > AHEAD_TASKS {
+            break;
+        }
+        let around = level.iter().flat_map(|id| {
+            [Need::Task(id.clone()), Need::DependenciesOf(id.clone()), Need::DependenciesOn(id.clone())]
+        });
+        load(driver, set, around.collect::<Vec<_>>(), now)?;
+        let mut next = BTreeSet::new();
+        for id in level {
+            let up = set.dependencies.known(&Side::Of(id.clone())).into_iter().map(|edge| &edge.on);
+            let back = set.dependencies.known(&Side::On(id)).into_iter();
+            let down = back.filter(|edge| edge.kind == DependencyKind::Parent).map(|edge| &edge.task);
+            next.extend(up.chain(down).filter(|id| !seen.contains(*id)).cloned());
+        }
+        seen.extend(next.iter().cloned());
+        level = next;
+    }
+    Ok(())
+}
+
+/// The task at which a walk through the graph stands, if it is one.
+fn walked(need: &Need) -> Option<&TaskId> {
+    match need {
+        Need::Task(id) | Need::DependenciesOf(id) | Need::DependenciesOn(id) => Some(id),
+        Need::Project(_)
+        | Need::Bindings(_)
+        | Need::Tallies(_)
+        | Need::Moments(_)
+        | Need::Principal(_)
+        | Need::Session(_)
+        | Need::OpenSessionsOf(_)
+        | Need::SessionsIn(_)
+        | Need::Handle(_)
+        | Need::Served(..)
+        | Need::Body(_)
+        | Need::Alias(..)
+        | Need::AliasesOf(_)
+        | Need::Blockers(_)
+        | Need::Attempt(_)
+        | Need::AttemptsOf(_)
+        | Need::CurrentAttemptsOf(_)
+        | Need::CurrentAttemptsIn(_)
+        | Need::Entries(_)
+        | Need::Receipt(..)
+        | Need::Queue { .. }
+        | Need::Page(_) => None,
+    }
 }
 
 impl Wanted {

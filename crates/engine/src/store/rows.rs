@@ -33,7 +33,9 @@ pub struct Shape {
     columns: &'static [&'static str],
     key: usize,
     fixed: usize,
+    steady: usize,
     upserts: Texts,
+    steady_upserts: Texts,
     deletes: Texts,
 }
 
@@ -48,21 +50,54 @@ impl Shape {
         key: usize,
         fixed: usize,
     ) -> Self {
-        Self { table, columns, key, fixed, upserts: Texts::new(), deletes: Texts::new() }
+        Self {
+            table,
+            columns,
+            key,
+            fixed,
+            steady: 0,
+            upserts: Texts::new(),
+            steady_upserts: Texts::new(),
+            deletes: Texts::new(),
+        }
+    }
+
+    /// The same for a table of which so many columns after the fixed ones are indexed and seldom change. A
+    /// database rewrites every index that an update mentions, also when nothing moves; so rows that probably stay
+    /// where they are in those indexes are updated without mentioning them.
+    #[must_use]
+    pub const fn with_steady(mut self, steady: usize) -> Self {
+        self.steady = steady;
+        self
     }
 
     fn upsert(&self, rows: usize) -> &str {
-        self.upserts.get(rows, || {
-            let mut sql = format!("INSERT INTO {} ({}) VALUES ", self.table, self.columns.join(", "));
-            placeholders(&mut sql, rows, self.columns.len());
-            let key = self.columns[..self.key].join(", ");
-            let changing: Vec<String> =
-                self.columns[self.fixed..].iter().map(|name| format!("{name} = excluded.{name}")).collect();
-            if !changing.is_empty() {
-                let _ = write!(sql, " ON CONFLICT ({key}) DO UPDATE SET {}", changing.join(", "));
+        self.upserts.get(rows, || self.upsert_text(rows, self.fixed))
+    }
+
+    /// An upsert that changes only rows whose steady columns stay as they are.
+    fn steady_upsert(&self, rows: usize) -> &str {
+        let changing = self.fixed + self.steady;
+        self.steady_upserts.get(rows, || {
+            let mut sql = self.upsert_text(rows, changing);
+            for (index, name) in self.columns[self.fixed..changing].iter().enumerate() {
+                let and = if index == 0 { "WHERE" } else { "AND" };
+                let _ = write!(sql, " {and} {}.{name} = excluded.{name}", self.table);
             }
             sql
         })
+    }
+
+    fn upsert_text(&self, rows: usize, changing: usize) -> String {
+        let mut sql = format!("INSERT INTO {} ({}) VALUES ", self.table, self.columns.join(", "));
+        placeholders(&mut sql, rows, self.columns.len());
+        let key = self.columns[..self.key].join(", ");
+        let changing: Vec<String> =
+            self.columns[changing..].iter().map(|name| format!("{name} = excluded.{name}")).collect();
+        if !changing.is_empty() {
+            let _ = write!(sql, " ON CONFLICT ({key}) DO UPDATE SET {}", changing.join(", "));
+        }
+        sql
     }
 
     fn delete(&self, rows: usize) -> &str {
@@ -180,6 +215,12 @@ pub trait Stored: Record {
     /// Writes all columns.
     fn write<'a>(&'a self, values: &mut Values<'a>);
 
+    /// Whether the row has probably moved in the indexes of the steady columns since it was stored. A wrong
+    /// guess costs a second statement and nothing else.
+    fn has_moved(&self) -> bool {
+        true
+    }
+
     /// Writes the columns of the key.
     fn write_key(key: &Self::Key, values: &mut Values<'_>);
 }
@@ -245,30 +286,41 @@ fn load_rows<R: Stored>(
     })
 }
 
-/// Writes what a batch changed in one table: rows that are gone first, then rows that are there, in key order.
+/// Writes what a batch changed in one table: rows that are gone, then rows that moved, then the others, each in
+/// key order. What made room in an index is written before what takes it.
 pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(), StoreError> {
-    let (mut gone, mut there) = (Values::default(), Values::default());
+    let shape = R::shape();
+    let (mut gone, mut moved, mut steady) = (Values::default(), Values::default(), Values::default());
     for (key, row) in table.dirty() {
         match row {
-            Some(row) => row.write(&mut there),
+            Some(row) if shape.steady == 0 || row.has_moved() => row.write(&mut moved),
+            Some(row) => row.write(&mut steady),
             None => R::write_key(key, &mut gone),
         }
     }
-    let shape = R::shape();
-    in_sizes(&gone.0, shape.key, |rows, values| driver.execute(shape.delete(rows), values))?;
-    insert(driver, shape, &there)
+    in_sizes(&gone.0, shape.key, |rows, values| driver.execute(shape.delete(rows), values).map(drop))?;
+    insert(driver, shape, &moved)?;
+    in_sizes(&steady.0, shape.columns.len(), |rows, values| {
+        let written = driver.execute(shape.steady_upsert(rows), values)?;
+        if written < rows as u64 {
+            driver.execute(shape.upsert(rows), values)?;
+        }
+        Ok(())
+    })
 }
 
 /// Writes rows whose values stand one after the other.
 pub fn insert(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Result<(), StoreError> {
-    in_sizes(&rows.0, shape.columns.len(), |rows, values| driver.execute(shape.upsert(rows), values))
+    in_sizes(&rows.0, shape.columns.len(), |rows, values| {
+        driver.execute(shape.upsert(rows), values).map(drop)
+    })
 }
 
 /// Cuts rows into the sizes that statements exist in, the largest first.
 fn in_sizes(
     values: &[Value<'_>],
     width: usize,
-    mut run: impl FnMut(usize, &[Value<'_>]) -> Result<u64, StoreError>,
+    mut run: impl FnMut(usize, &[Value<'_>]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let mut left = values;
     while !left.is_empty() {
@@ -287,6 +339,17 @@ mod tests {
 
     static SHAPE: Shape = Shape::new("pair", &["a", "b", "c"], 2, 2);
     static LOOKUP: Lookup = Lookup::new(&SHAPE, &["a", "b"], "c = 1");
+
+    #[test]
+    fn steady_columns_are_compared_instead_of_written() {
+        static STEADY: Shape = Shape::new("t", &["id", "fixed", "stage", "x"], 1, 2).with_steady(1);
+        assert_eq!(
+            STEADY.steady_upsert(1),
+            "INSERT INTO t (id, fixed, stage, x) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (id) DO UPDATE SET x = excluded.x WHERE t.stage = excluded.stage"
+        );
+        assert!(STEADY.upsert(1).ends_with("SET stage = excluded.stage, x = excluded.x"));
+    }
 
     #[test]
     fn statements_number_their_placeholders_in_order() {
@@ -308,7 +371,7 @@ mod tests {
         in_sizes(&values, 2, |rows, chunk| {
             assert_eq!(chunk.len(), rows * 2);
             sizes.push(rows);
-            Ok(0)
+            Ok(())
         })
         .expect("nothing fails");
         assert_eq!(sizes, [64, 64, 4, 2, 1]);

@@ -35,7 +35,8 @@ static TASK: Shape = Shape::new(
     ],
     1,
     3,
-);
+)
+.with_steady(1);
 
 /// Tasks by id.
 pub static BY_ID: Lookup = Lookup::new(&TASK, &["id"], "");
@@ -114,6 +115,10 @@ impl Stored for Task {
         values.optional_integer(self.reserved.as_ref().map(|reserved| reserved.until.0));
         // Most tasks require nothing; null keeps their rows small.
         values.optional_json((!self.requires.is_empty()).then_some(&self.requires));
+    }
+
+    fn has_moved(&self) -> bool {
+        stage(self.queue()) != 0
     }
 
     fn write_key(key: &Self::Key, values: &mut Values<'_>) {

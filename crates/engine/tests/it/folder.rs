@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use tenure_engine::store::driver::Class;
+use tenure_engine::store::driver::{Class, Driver};
 use tenure_engine::store::folder::{DATABASE, FolderError};
+use tenure_engine::store::sqlite::{Role, Sqlite};
 use tenure_engine::{Engine, OpenError, Options};
 
 fn open(folder: &Path) -> Result<Engine, OpenError> {
@@ -91,9 +92,9 @@ fn a_store_of_a_newer_version_is_not_touched() {
     let folder = place.path().join("store");
     open(&folder).expect("a new store").close();
     let database = folder.join(DATABASE);
-    let raw = rusqlite::Connection::open(&database).expect("a connection");
-    raw.pragma_update(None, "user_version", 99).expect("changed");
-    drop(raw);
+    let mut newer = Sqlite::open(&database, Role::Writer).expect("a connection");
+    newer.migrate(99, "CREATE TABLE later (a INTEGER)").expect("changed");
+    drop(newer);
     let before = fs::read(&database).expect("bytes");
     match refused(&folder) {
         OpenError::Store(path, error) => {

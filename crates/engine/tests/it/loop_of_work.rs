@@ -200,3 +200,21 @@ fn an_expired_lease_is_recorded_in_the_background_and_taken_over() {
         assert_eq!((text(&taken, "attempt"), text(&taken, "mode")), ("afc-1@2", "recovery"));
     });
 }
+
+#[test]
+fn a_long_chain_is_walked_to_its_end_and_a_circle_is_refused() {
+    let mut world = World::in_memory();
+    let bob = Agent::new("bob", 1);
+    let length = 300;
+    with_tasks(&mut world, &bob, length);
+    let edge = |task: usize, on: usize| {
+        let input = json!({ "task": format!("afc-{task}"), "on": format!("afc-{on}") });
+        bob.command(operation("dependency.add", input))
+    };
+    for task in (2..=length).rev() {
+        world.done(edge(task, task - 1));
+    }
+    assert_eq!(world.refused(edge(1, length)), Code::DependencyCycle);
+    let ready = world.ask(operation("ready", json!({ "project": "afc" })));
+    assert_eq!((&ready["total"], &ready["tasks"][0]["id"]), (&json!(1), &json!("afc-1")));
+}

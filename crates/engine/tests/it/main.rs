@@ -7,5 +7,6 @@ mod folder;
 mod loop_of_work;
 mod plans;
 mod records;
+mod statements;
 mod world;
 mod writing;

@@ -464,3 +464,30 @@ fn many_rows_go_in_and_come_out_in_a_few_statements() {
         }
     });
 }
+
+#[test]
+fn a_row_that_moved_in_a_seldom_changed_index_is_written_all_the_same() {
+    on_every_store(|mut world| {
+        stored(&mut *world.driver, |set| {
+            set.projects.put(project());
+            set.tasks.put(Task { lifecycle: Lifecycle::Done, ..task(1, 2, 1) });
+            set.tasks.put(Task { held: true, generation: Generation(1), ..task(2, 2, 1) });
+            set.attempts.put(attempt(2, 1, true, 70_000));
+        });
+        // A finished task comes back, beside a new one and one that stays; an attempt is renewed.
+        let reopened = task(1, 2, 5);
+        let renewed = attempt(2, 1, true, 80_000);
+        let mut set = stored(&mut *world.driver, |set| {
+            set.tasks.put(reopened.clone());
+            set.tasks.put(task(3, 2, 1));
+            set.attempts.put(renewed.clone());
+        });
+        let all = Page::Tasks { project: key(), queues: Queue::ALL.to_vec(), after: 0, count: 9 };
+        ask(&mut *world.driver, &mut set, vec![Need::Page(all), Need::CurrentAttemptsIn(key())]);
+        assert_eq!(set.task(&id(1)), Ok(Some(reopened.clone())));
+        assert_eq!(set.task(&id(3)), Ok(Some(task(3, 2, 1))));
+        assert_eq!(set.current_attempts_in(&key()), Ok(vec![renewed.clone()]));
+        assert_eq!(world.number("SELECT count(*) FROM task WHERE stage = 0"), 3);
+        assert_eq!(world.number("SELECT stops_at FROM attempt"), 80_000);
+    });
+}

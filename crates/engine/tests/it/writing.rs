@@ -58,6 +58,50 @@ fn many_callers_claim_and_close_every_task_once() {
     assert_eq!((report.flaw, report.events), (None, engine.info().expect("told").event.0));
 }
 
+#[test]
+fn the_writer_records_by_itself_that_a_lease_ended() {
+    let place = tempfile::tempdir().expect("a folder");
+    let durations = Durations { lease_ms_min: 1, lease_ms_default: 1, ..Durations::default() };
+    let options = Options { durations, ..Options::default() };
+    let engine = Engine::open(place.path(), options).expect("a new store");
+    let bob = Agent::new("bob", 1);
+    answered(engine.call(bob.open()));
+    answered(engine.call(bob.command(operation("project.create", json!({ "key": "afc" })))));
+    let create = operation("task.create", json!({ "project": "afc", "title": "short" }));
+    answered(engine.call(bob.command(create)));
+    answered(engine.call(claim(&bob)));
+    let claimed = engine.info().expect("told");
+    let expired = || {
+        let history = operation("events", json!({ "task": "afc-1" }));
+        let events = answered(engine.read(&history, &Envelope::default()));
+        events["events"].as_array().expect("a list").iter().any(|event| event["kind"] == "lease_expired")
+    };
+    while !expired() {
+        // waits because: the writer's tick comes once a second, and asking without a pause only slows it down.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(engine.info().expect("told").fleet_time > claimed.fleet_time);
+}
+
+#[test]
+fn a_reply_may_be_the_last_to_let_go_of_an_engine() {
+    let place = tempfile::tempdir().expect("a folder");
+    let engine = Engine::open(place.path(), Options::default()).expect("a new store");
+    let (tell, told) = channel();
+    let last = engine.clone();
+    let reply = move |outcome: Outcome| {
+        drop(last);
+        tell.send(outcome).expect("heard");
+    };
+    engine.submit(note(), Box::new(reply));
+    drop(engine);
+    assert!(told.recv().is_ok());
+    // The lock is free again as soon as the thread is gone.
+    while Engine::open(place.path(), Options::default()).is_err() {
+        std::thread::yield_now();
+    }
+}
+
 /// A driver that waits at a gate, fails when told to, and counts commits.
 struct Gated {
     inner: Sqlite,

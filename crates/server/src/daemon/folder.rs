@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::Failed;
-use crate::wire;
+use tenure_core::wire;
 
 /// Creates the folder, or makes sure that it belongs to the caller and to nobody else. Returns its full path.
 pub(super) fn prepare(folder: &Path) -> Result<PathBuf, Failed> {

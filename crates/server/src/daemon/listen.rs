@@ -41,6 +41,7 @@ pub(super) async fn serve<T>(
     let listener = UnixListener::from_std(listener)?;
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
+    let own = rustix::process::geteuid().as_raw();
     let mut stopping = stop.subscribe();
     let mut check = tokio::time::interval(CHECK_EVERY);
     if signals {
@@ -55,7 +56,7 @@ pub(super) async fn serve<T>(
             },
             accepted = accept(&listener, &connections) => match accepted {
                 Ok((stream, permit)) => {
-                    tokio::spawn(converse(stream, permit, router.clone(), graceful.watcher()));
+                    tokio::spawn(converse(stream, own, permit, router.clone(), graceful.watcher()));
                 }
                 Err(error) => {
                     // Out of descriptors, for example: what is open now will close.
@@ -83,8 +84,13 @@ async fn accept(
 }
 
 /// Serves one connection. Somebody who runs as another user hears why, whatever was asked.
-async fn converse(stream: UnixStream, permit: OwnedSemaphorePermit, router: Router, watcher: Watcher) {
-    let own = rustix::process::geteuid().as_raw();
+async fn converse(
+    stream: UnixStream,
+    own: u32,
+    permit: OwnedSemaphorePermit,
+    router: Router,
+    watcher: Watcher,
+) {
     let peer = stream.peer_cred().map(|credentials| credentials.uid());
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT).max_buf_size(HEAD_BYTES);
@@ -127,11 +133,40 @@ async fn stop_on_signal(stop: watch::Sender<bool>) {
 
 #[cfg(test)]
 mod tests {
-    use super::admits;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream as Blocking;
+
+    use super::*;
 
     #[test]
     fn only_the_owner_is_admitted() {
         assert!(admits(1000, 1000));
         assert!(!admits(1000, 1001) && !admits(1000, 0) && !admits(0, 1000));
+    }
+
+    /// What a caller hears on a socket of this user when the store belongs to `own`.
+    async fn heard(own: u32) -> String {
+        let (mut client, server) = Blocking::pair().expect("two ends");
+        let request = b"GET /api/v1/stats HTTP/1.1\r\nHost: tenure\r\nConnection: close\r\n\r\n";
+        client.write_all(request).expect("the socket holds a request");
+        server.set_nonblocking(true).expect("a socket of the runtime");
+        let server = UnixStream::from_std(server).expect("a socket of the runtime");
+        let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.expect("a permit");
+        let router = Router::new().fallback(|| async { "the store's own words" });
+        let graceful = GracefulShutdown::new();
+        converse(server, own, permit, router, graceful.watcher()).await;
+        // The conversation is over, so the whole answer lies in the socket.
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_caller_of_another_user_hears_peer_refused_and_nothing_of_the_store() {
+        let caller = rustix::process::geteuid().as_raw();
+        assert!(heard(caller).await.contains("the store's own words"));
+        let refused = heard(caller + 1).await;
+        assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+        assert!(refused.contains("peer_refused") && !refused.contains("own words"), "{refused}");
     }
 }

@@ -11,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::Failed;
-use crate::wire;
+use tenure_core::wire;
 
 /// A log that has grown beyond this many bytes is put aside; the one put aside before it is dropped.
 const LOG_BYTES: u64 = 10 * 1024 * 1024;

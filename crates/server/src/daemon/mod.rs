@@ -3,7 +3,8 @@
 //! Who starts a daemon reads one line of JSON from its standard output: it is ready, another one was already there,
 //! or it could not start and what to do about it. Standard output is closed after that line. Descriptors from 3 up
 //! are the starter's business: it marks them close-on-exec before it starts a daemon, as Rust's standard library
-//! does with all it opens, so that nothing of the starter is kept open by a process that outlives it.
+//! does with all it opens, so that nothing of the starter is kept open by a process that outlives it. So is the current
+//! folder: the starter sets the state folder on its child, so that no other place is kept busy.
 
 mod folder;
 mod listen;
@@ -23,7 +24,7 @@ use tenure_engine::{Engine, OpenError};
 use tokio::sync::watch;
 
 use crate::http::{App, router};
-use crate::wire;
+use tenure_core::wire;
 
 pub use report::{Failed, Running};
 use socket::{Listening, Present};
@@ -81,10 +82,6 @@ pub fn serve(folder: &Path, options: &Options) -> ExitCode {
 fn prepare(folder: &Path, options: &Options) -> Result<PathBuf, Failed> {
     let folder = folder::prepare(folder)?;
     log::start(&folder, options.log.as_deref())?;
-    if options.detach {
-        // A process that stays must not keep a file system busy.
-        let _ = std::env::set_current_dir("/");
-    }
     Ok(folder)
 }
 

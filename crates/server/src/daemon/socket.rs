@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 
 use super::{Failed, Running};
-use crate::wire;
+use tenure_core::wire;
 
 /// Longest path that fits into a socket's address on every system we know, without its ending NUL.
 const ADDRESS_BYTES: usize = 100;

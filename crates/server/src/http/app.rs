@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
 use tokio::sync::{Semaphore, watch};
 
+use tenure_engine::clock::{Clocks, MachineClocks};
 use tenure_engine::store::driver::{Class, StoreError};
 use tenure_engine::{Command, Engine, Failure, Info, Outcome};
 
@@ -51,12 +52,11 @@ impl Drop for Ticket {
 impl App {
     /// Serves an open store that lies in a folder.
     pub fn new(engine: Engine, folder: PathBuf) -> Result<Arc<Self>, StoreError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Arc::new(Self {
             store: engine.info()?,
             engine,
             folder,
-            started_at: WallTime(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)),
+            started_at: WallTime(MachineClocks.wall_ms()),
             audits: Semaphore::new(1),
             imports: Semaphore::new(IMPORTS_AT_ONCE),
             stop: watch::Sender::new(false),

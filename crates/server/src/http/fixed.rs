@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tenure_core::model::refusal::Code;
 
 use super::openapi::problem;
-use crate::wire;
+use tenure_core::wire;
 
 /// The paths of the document that do not come from the list of operations.
 pub(super) fn paths() -> Map<String, Value> {

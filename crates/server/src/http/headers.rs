@@ -9,7 +9,7 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::{Access, Effect, Spec};
 use tenure_core::secret::Proof;
 
-use crate::wire;
+use tenure_core::wire;
 
 /// Refuses a call that needs a session and names none. Nothing else of the request has been looked at by then.
 pub(super) fn require_session(spec: &Spec, headers: &HeaderMap) -> Result<(), Refusal> {

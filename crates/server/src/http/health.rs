@@ -15,7 +15,7 @@ use super::app::App;
 use super::problem::Refused;
 use super::request;
 use super::routes::json_response;
-use crate::wire;
+use tenure_core::wire;
 
 /// The process runs and answers. It says nothing about the store.
 pub(super) async fn alive() -> Response {

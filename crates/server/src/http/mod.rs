@@ -26,7 +26,7 @@ pub use app::App;
 pub use openapi::openapi;
 pub use problem::peer_refused;
 
-use crate::wire;
+use tenure_core::wire;
 
 /// Every route of a fleet.
 pub fn router(app: Arc<App>) -> Router {

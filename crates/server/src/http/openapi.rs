@@ -12,7 +12,7 @@ use tenure_core::operation::catalog::{self, Entry};
 use tenure_core::operation::{Access, Effect, Fencing, Method};
 
 use super::routes::{json_response, method_name};
-use crate::wire;
+use tenure_core::wire;
 
 const COMPONENTS: &str = "/components/schemas";
 

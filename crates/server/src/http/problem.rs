@@ -8,7 +8,7 @@ use tenure_core::model::refusal::{Code, Problem, Refusal};
 use tenure_core::operation::catalog;
 
 use super::routes::method_name;
-use crate::wire;
+use tenure_core::wire;
 
 /// Most routes that an unknown path is answered with.
 const SUGGESTIONS: usize = 12;

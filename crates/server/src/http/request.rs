@@ -13,7 +13,7 @@ use tenure_core::model::refusal::{Code, Refusal};
 
 use super::fields::{Fields, Kind};
 use super::problem::Refused;
-use crate::wire;
+use tenure_core::wire;
 
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);

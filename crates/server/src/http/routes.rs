@@ -22,7 +22,7 @@ use super::app::App;
 use super::fields::Fields;
 use super::problem::Refused;
 use super::{Asked, headers, request};
-use crate::wire;
+use tenure_core::wire;
 
 /// Everything that is known of a route before a request comes.
 struct Route {

@@ -5,34 +5,35 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Barrier;
-use std::time::Duration;
 
 use serde_json::Value;
 use tenure_server::daemon::{Options, Started, serve, start};
 
 use crate::daemon::{Served, open_session, private_folder, served, served_in, served_with_a_task};
+use crate::patience::until;
 use crate::wire::{LEASE, PROOF, get, mutation, read_answer, request};
 
 #[test]
 fn of_two_daemons_started_at_once_one_wins_and_the_other_names_it() {
     let folder = private_folder();
-    let barrier = Barrier::new(4);
+    let (at_once, decided) = (Barrier::new(4), Barrier::new(4));
     let outcomes: Vec<bool> = std::thread::scope(|scope| {
         let starting: Vec<_> = (0..4)
             .map(|_| {
                 scope.spawn(|| {
-                    barrier.wait();
+                    at_once.wait();
                     let started = start(folder.path(), &tenure_engine::Options::default());
                     match started.unwrap_or_else(|failed| panic!("{}", failed.error)) {
                         Started::Daemon(daemon) => {
                             let stop = daemon.stopper();
                             scope.spawn(move || daemon.run());
-                            std::thread::sleep(Duration::from_millis(500));
+                            decided.wait();
                             stop.send_replace(true);
                             true
                         }
                         Started::AlreadyRunning(running) => {
                             assert_eq!((running.pid, running.already), (std::process::id(), true));
+                            decided.wait();
                             false
                         }
                     }
@@ -136,9 +137,7 @@ fn stopping_finishes_what_was_asked() {
     let mut served = served_with_a_task();
     let waiting = with_notes_on_their_way(&served, 8);
     served.stop.send_replace(true);
-    while UnixStream::connect(&served.socket).is_ok() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("no connection is taken", || UnixStream::connect(&served.socket).is_err());
     served.gate.open();
     for mut stream in waiting {
         let answer = read_answer(&mut stream);
@@ -171,10 +170,8 @@ fn a_busy_daemon_goes_only_when_forced() {
 #[test]
 fn an_idle_daemon_goes_when_asked() {
     let mut served = served();
-    while served.ask(&request("POST", "/api/v1/shutdown")).status == 409 {
-        // The request before may not have been counted out yet.
-        std::thread::yield_now();
-    }
+    // The request before may not have been counted out yet.
+    until("it agrees to go", || served.ask(&request("POST", "/api/v1/shutdown")).status == 200);
     served.join();
     assert!(!served.socket.exists());
 }
@@ -189,9 +186,7 @@ fn with_notes_on_their_way(served: &Served, count: usize) -> Vec<UnixStream> {
         stream
     };
     let waiting = (0..count).map(send).collect();
-    while served.ask(&get("/api/v1/info")).value()["queued"] != count {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("all are queued", || served.ask(&get("/api/v1/info")).value()["queued"] == count);
     waiting
 }
 
@@ -257,6 +252,7 @@ fn first_line(child: &mut Child) -> Value {
 }
 
 #[test]
+// ignored because: other tests start it as a process
 #[ignore = "it is the daemon process of other tests"]
 fn as_a_daemon() {
     let Some(folder) = std::env::var_os("TENURE_TEST_FOLDER") else {

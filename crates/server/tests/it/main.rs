@@ -4,5 +4,6 @@ mod daemon;
 mod gate;
 mod input;
 mod lifecycle;
+mod patience;
 mod shapes;
 mod wire;

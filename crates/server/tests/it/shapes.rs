@@ -1,10 +1,9 @@
 //! The answers that do not depend on an operation: unknown routes, health, versions, descriptions.
 
-use std::time::Duration;
-
 use tenure_core::operation::catalog;
 
 use crate::daemon::{served, served_with_a_task};
+use crate::patience::until;
 use crate::wire::{get, mutation, request};
 
 #[test]
@@ -47,9 +46,7 @@ fn readiness_is_a_write_probe_at_most_once_a_second() {
     assert!(ready.value()["disk_free_bytes"].is_u64() && ready.value()["schema"].is_u64());
     let times: Vec<_> = (0..20).map(|_| time()).collect();
     assert!(times.windows(2).any(|pair| pair[0] == pair[1]), "twenty questions are fewer commits: {times:?}");
-    while time() == times[0] {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until("a later probe commits again", || time() != times[0]);
 }
 
 #[test]
@@ -62,10 +59,8 @@ fn a_daemon_says_who_it_is_and_whether_it_is_busy() {
     let info = answer.value();
     assert_eq!((&info["pid"], &info["epoch"]), (&std::process::id().into(), &1.into()));
     assert!(info["fleet"].is_string() && info["started_at"].is_u64(), "{info}");
-    while served.ask(&get("/api/v1/info")).value()["busy"] == true {
-        // The request before may not have been counted out yet.
-        std::thread::yield_now();
-    }
+    // The request before may not have been counted out yet.
+    until("it is idle", || served.ask(&get("/api/v1/info")).value()["busy"] == false);
 }
 
 #[test]

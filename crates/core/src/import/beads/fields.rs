@@ -43,6 +43,7 @@ impl Fields {
         self.text(name)?;
         match self.map.remove(name) {
             Some(Value::String(text)) if !text.is_empty() => Ok(Some(text)),
+            // open set: whatever else JSON has
             _ => Ok(None),
         }
     }
@@ -87,6 +88,7 @@ impl Fields {
         self.list(name)?;
         match self.map.remove(name) {
             Some(Value::Array(items)) => Ok(items),
+            // open set: whatever else JSON has
             _ => Ok(Vec::new()),
         }
     }

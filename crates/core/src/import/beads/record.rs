@@ -147,6 +147,7 @@ fn priority(fields: &mut Fields) -> Result<Priority, Wrong> {
 fn labels(fields: &mut Fields) -> Result<Vec<String>, Wrong> {
     let label = |value| match value {
         Value::String(text) => Ok(text),
+        // open set: whatever else JSON has
         _ => Err("a label is not a text".to_owned()),
     };
     fields.take_list("labels")?.into_iter().map(label).collect()

@@ -1,0 +1,100 @@
+//! Tasks looked up: one by its id or another name, many in a list.
+
+use super::view::{full, summaries};
+use super::{Rule, as_of, page_rows, project};
+use crate::envelope::Call;
+use crate::model::ids::Epoch;
+use crate::model::limits::check_line;
+use crate::model::refusal::{Code, Refusal};
+use crate::model::task::{Lifecycle, Queue};
+use crate::operation::task::{FindTask, ListTasks, ShowTask, TaskAnswer, TaskList};
+use crate::working_set::{Need, Page, Rows, Step, WorkingSet};
+
+impl Rule for ShowTask {
+    fn scope(&self, _call: &Call) -> Vec<Need> {
+        let id = &self.task;
+        vec![
+            Need::Task(id.clone()),
+            Need::Body(id.clone()),
+            Need::AliasesOf(id.clone()),
+            Need::DependenciesOf(id.clone()),
+            Need::DependenciesOn(id.clone()),
+            Need::Blockers(id.clone()),
+        ]
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<TaskAnswer> {
+        let task = full(set, call, &self.task)?;
+        let entries = match self.entries {
+            None => Vec::new(),
+            Some(_) => {
+                let rows = page_rows(self.entries)? as usize;
+                set.entries_of(&self.task)?.into_iter().rev().take(rows).collect()
+            }
+        };
+        Ok(TaskAnswer { task, entries })
+    }
+}
+
+impl Rule for ListTasks {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<TaskList> {
+        project::existing(set, &self.project)?;
+        let rows = page_rows(self.limit)?;
+        let after = self.cursor.as_deref().map_or(Ok(0), |text| parse_cursor(text, call.epoch))?;
+        let page =
+            Page::Tasks { project: self.project.clone(), queues: self.queues(), after, count: rows + 1 };
+        let Rows::Tasks(found) = set.page(&page)? else { unreachable!("a page of tasks holds tasks") };
+        let shown = &found[..found.len().min(rows as usize)];
+        let cursor = shown.last().filter(|_| found.len() > shown.len());
+        Ok(TaskList {
+            cursor: cursor.map(|last| format!("{}.{}", call.epoch, last.number)),
+            tasks: summaries(set, call, shown)?,
+            as_of: as_of(set, call),
+        })
+    }
+}
+
+impl ListTasks {
+    /// The queues in which the tasks of the wanted stored state stand.
+    fn queues(&self) -> Vec<Queue> {
+        let open = [Queue::Held, Queue::Blocked, Queue::Deferred, Queue::Objective, Queue::Ready];
+        let mut queues = match self.lifecycle {
+            None => [open.as_slice(), &[Queue::Planned, Queue::Done, Queue::Cancelled]].concat(),
+            Some(Lifecycle::Open) => open.to_vec(),
+            Some(Lifecycle::Planned) => vec![Queue::Planned],
+            Some(Lifecycle::Done) => vec![Queue::Done],
+            Some(Lifecycle::Cancelled) => vec![Queue::Cancelled],
+        };
+        if self.archived {
+            queues.push(Queue::Archived);
+        }
+        queues.sort_unstable();
+        queues
+    }
+}
+
+fn parse_cursor(text: &str, epoch: Epoch) -> Result<u64, Refusal> {
+    let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
+    let (of, number) = text.split_once('.').ok_or_else(wrong)?;
+    if of.parse::<u64>().map_err(|_| wrong())? != epoch.0 {
+        return Err(
+            Refusal::new(Code::EpochChanged, "the cursor is from before a restore").next("start anew")
+        );
+    }
+    number.parse().map_err(|_| wrong())
+}
+
+impl Rule for FindTask {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<TaskAnswer> {
+        check_line("alias", &self.alias)?;
+        project::existing(set, &self.project)?;
+        match set.alias(&self.project, &self.alias)? {
+            Some(alias) => Ok(TaskAnswer { task: full(set, call, &alias.task)?, entries: Vec::new() }),
+            None => {
+                let alias = crate::model::limits::excerpt(&self.alias);
+                let what = format!("task in {} with the alias", self.project);
+                Err(Refusal::not_found(&what, alias).into())
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What a rule can need to know: rows by key, rows by question, parts of queues, pages of lists.
+
+use crate::model::event::StoredEvent;
+use crate::model::handle::Handle;
+use crate::model::ids::{
+    AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
+};
+use crate::model::project::Binding;
+use crate::model::task::{Queue, Rank};
+
+/// Which queue of a project a window looks into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Ready tasks, and deferred ones whose date has passed.
+    Ready,
+    /// Tasks whose current attempt has expired.
+    Recovery,
+}
+
+/// Something that a rule needs to know and that has not been loaded yet.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// A project by its key.
+    Project(ProjectKey),
+    /// The bindings of a repository.
+    Bindings(String),
+    /// The tallies of a project.
+    Tallies(ProjectKey),
+    /// How many of a project's tasks changed their status by the mere passing of time.
+    Moments(ProjectKey),
+    /// A principal by name.
+    Principal(PrincipalName),
+    /// A session by id.
+    Session(SessionId),
+    /// The open sessions of a principal.
+    OpenSessionsOf(PrincipalName),
+    /// The open sessions of a conversation.
+    SessionsIn(ConversationId),
+    /// The session with a handle.
+    Handle(Handle),
+    /// When a session last claimed in a project.
+    Served(SessionId, ProjectKey),
+    /// The deciding row of a task.
+    Task(TaskId),
+    /// The body of a task.
+    Body(TaskId),
+    /// The task with an alias.
+    Alias(ProjectKey, String),
+    /// The aliases of a task.
+    AliasesOf(TaskId),
+    /// All edges that start at a task.
+    DependenciesOf(TaskId),
+    /// All edges that end at a task.
+    DependenciesOn(TaskId),
+    /// The typed blockers of a task.
+    Blockers(TaskId),
+    /// An attempt by id.
+    Attempt(AttemptId),
+    /// Every attempt of a task.
+    AttemptsOf(TaskId),
+    /// The current attempts of a session.
+    CurrentAttemptsOf(SessionId),
+    /// The current attempts in a project.
+    CurrentAttemptsIn(ProjectKey),
+    /// The entries of a task's record.
+    Entries(TaskId),
+    /// The receipt of an operation.
+    Receipt(PrincipalName, OperationId),
+    /// The next rows of a queue.
+    Queue {
+        /// The project.
+        project: ProjectKey,
+        /// Which queue.
+        source: Source,
+        /// Only rows after this place.
+        after: Rank,
+        /// At most so many.
+        count: u32,
+    },
+    /// Rows of a list, in pages.
+    Page(Page),
+}
+
+/// A page of a list that only questions read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Page {
+    /// Events after a number, of the whole fleet or of one task.
+    Events {
+        /// Only events after this number.
+        after: EventNumber,
+        /// Only events of this task.
+        task: Option<TaskId>,
+        /// At most so many.
+        count: u32,
+    },
+    /// Tasks of a project in one of some queues, by number.
+    Tasks {
+        /// The project.
+        project: ProjectKey,
+        /// In any of these queues.
+        queues: Vec<Queue>,
+        /// Only tasks after this number.
+        after: u64,
+        /// At most so many.
+        count: u32,
+    },
+    /// A few tasks of a project whose folded title is this one (see [`crate::model::task::folded_title`]).
+    Titled {
+        /// The project.
+        project: ProjectKey,
+        /// The folded title.
+        title: String,
+    },
+    /// Every project.
+    Projects,
+    /// Every binding.
+    Bindings,
+    /// Open sessions, newest first.
+    Sessions {
+        /// At most so many.
+        count: u32,
+    },
+    /// Projects with attempts whose lease ended unrecorded, or deferrals whose date has passed.
+    Overdue {
+        /// At most so many tasks.
+        count: u32,
+    },
+}
+
+/// What a page holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rows {
+    /// Events with their bytes and hashes.
+    Events(Vec<StoredEvent>),
+    /// Ids of tasks; the rows themselves are loaded with them.
+    Tasks(Vec<TaskId>),
+    /// Keys of projects; the rows themselves are loaded with them.
+    Projects(Vec<ProjectKey>),
+    /// Bindings.
+    Bindings(Vec<Binding>),
+    /// Sessions; the rows themselves are loaded with them.
+    Sessions(Vec<SessionId>),
+}
+
+/// How many of a project's tasks changed their status by the mere passing of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moments {
+    /// Deferred tasks whose date has passed.
+    pub deferred_due: u64,
+    /// Held tasks whose attempt has expired.
+    pub expired: u64,
+}
+
+/// Which part of a queue has been loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Everything after this place …
+    pub from: Rank,
+    /// … up to and with this place is known …
+    pub to: Rank,
+    /// … and whether there is nothing behind it.
+    pub complete: bool,
+}
