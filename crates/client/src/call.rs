@@ -19,6 +19,8 @@ use crate::session::Session;
 use crate::transport::{Cut, Reply, Wire};
 use crate::{PROTOCOL, clock, mutation};
 
+/// Where the daemon tells of itself.
+const INFO: &str = "/api/v1/info";
 /// How long one call may take, its repetitions included.
 const CALL_PATIENCE: Duration = Duration::from_secs(20);
 /// The same for the import of a large file.
@@ -126,10 +128,10 @@ impl Client {
 
     /// Asks the daemon about itself.
     pub fn info(&self) -> Result<Info, Failure> {
-        let mut info: Info = read(&self.get("/api/v1/info")?)?;
+        let mut info: Info = read(&self.get(INFO)?)?;
         if info.protocol < PROTOCOL && !info.serves_us() && !info.busy {
             self.replace(&info)?;
-            info = read(&self.get("/api/v1/info")?)?;
+            info = read(&self.get(INFO)?)?;
         }
         if info.serves_us() { Ok(info) } else { Err(skew(&info).into()) }
     }
@@ -198,8 +200,11 @@ impl Client {
             }
             match self.wire.send(route, &headers, left) {
                 Ok(reply) => match interpret(reply) {
-                    Err(Failure::Refused(refusal)) if refusal.code == Code::ProtocolMismatch => {
-                        return Err(self.protocol_mismatch(*refusal));
+                    Err(failure) if failure.code() == Code::ProtocolMismatch && route.target != INFO => {
+                        // An idle older daemon is replaced by that question; any other says who does not fit.
+                        self.info()?;
+                        last = failure;
+                        continue;
                     }
                     Err(failure) if is_worth_repeating(&failure) => last = failure,
                     settled => return settled,
@@ -231,13 +236,6 @@ impl Client {
             format!("no daemon answers in {}: {error}", self.folder.display()),
             "run `tenure doctor`; any ordinary command starts the daemon of the local store",
         )
-    }
-
-    fn protocol_mismatch(&self, refusal: Refusal) -> Failure {
-        match self.get("/api/v1/info").and_then(|json| read::<Info>(&json)) {
-            Ok(info) => skew(&info).into(),
-            Err(_) => refusal.into(),
-        }
     }
 
     /// Asks an idle older daemon to stop, and starts this version's.

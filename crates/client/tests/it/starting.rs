@@ -91,6 +91,13 @@ fn a_daemon_of_another_protocol_is_named_and_left_alone_when_newer_or_busy() {
         assert!(problem.detail.contains(&format!("protocol {protocol}")), "{}", problem.detail);
         assert!(problem.next_actions[0].contains(expected), "{:?}", problem.next_actions);
         assert!(requests.lock().expect("not poisoned").is_empty(), "it was not asked to stop");
+        let refusing = tempfile::tempdir().expect("a folder");
+        fake::daemon_telling(refusing.path(), speaking(protocol, busy), |_, _| {
+            fake::problem(Code::ProtocolMismatch)
+        });
+        let (client, _) = fake::client(refusing.path());
+        let failure = client.get("/api/v1/anything").expect_err("another protocol");
+        assert!(failure.problem().next_actions[0].contains(expected), "{failure:?}");
     }
 }
 
