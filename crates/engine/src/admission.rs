@@ -33,7 +33,7 @@ pub fn admit(
         return Err(Refusal::new(Code::EpochChanged, detail));
     }
     match spec.access {
-        Access::Anyone => Ok(()),
+        Access::Anyone | Access::Coordinator => Ok(()),
         Access::Operator => Err(Refusal::new(
             Code::OperatorRequired,
             format!("`{}` is for operators, and nothing was changed", spec.name),

@@ -128,6 +128,7 @@ fn access(access: Access) -> &'static str {
         Access::Anyone => "anybody who reaches the coordinator",
         Access::Session => "a session that proves itself",
         Access::Operator => "an operator, by an authentication of their own",
+        Access::Coordinator => "the coordinator itself",
     }
 }
 

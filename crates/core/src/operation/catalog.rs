@@ -3,7 +3,7 @@
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::{Answer, Effect, Operation, Spec};
+use super::{Access, Answer, Effect, Operation, Spec};
 use crate::envelope::Call;
 use crate::json;
 use crate::model::refusal::Refusal;
@@ -62,15 +62,16 @@ macro_rules! any_operation {
             }
         })+
 
-        /// Every operation.
+        /// Every operation that has a surface: all but the coordinator's own.
         #[must_use]
         pub fn entries() -> Vec<Entry> {
-            vec![$($(#[$meta])* Entry {
+            let all = vec![$($(#[$meta])* Entry {
                 spec: <super::$module::$name as Operation>::SPEC,
                 read: |value| json::parse::<super::$module::$name>(value).map(AnyOperation::from),
                 input: |generator| generator.subschema_for::<super::$module::$name>(),
                 answer: |generator| generator.subschema_for::<<super::$module::$name as Operation>::Answer>(),
-            },)+]
+            },)+];
+            all.into_iter().filter(|entry| entry.spec.access != Access::Coordinator).collect()
         }
 
         impl AnyOperation {

@@ -55,8 +55,10 @@ pub enum Access {
     Anyone,
     /// A session that proves itself.
     Session,
-    /// An operator, by an authentication of his own.
+    /// An operator, by an authentication of their own.
     Operator,
+    /// The coordinator itself, in the background. It has no route and is on no surface.
+    Coordinator,
 }
 
 /// Whether a holder's fence comes with an operation.
@@ -105,7 +107,7 @@ impl Spec {
     #[must_use]
     pub fn all_refusals(&self) -> Vec<Code> {
         let mut codes = [self.refusals, SHARED_REFUSALS].concat();
-        if self.access != Access::Anyone {
+        if matches!(self.access, Access::Session | Access::Operator) {
             codes.extend(SESSION_REFUSALS);
         }
         if self.access == Access::Operator {

@@ -138,7 +138,7 @@ input! {
     /// Nothing depends on it: expiry is judged at every read and write. It makes the record say when.
     pub struct RecordOverdue {}
 }
-operation!(RecordOverdue -> Overdue, "overdue.record", Post "/overdue", Write, Anyone, None, []);
+operation!(RecordOverdue -> Overdue, "overdue.record", Post "/overdue", Write, Coordinator, None, []);
 
 output! {
     /// What was recorded.

@@ -29,11 +29,13 @@ impl Rule for Claim {
         if let Some(task) = &self.task {
             needs.extend([Need::Task(task.clone()), Need::Body(task.clone())]);
             needs.extend([Need::Project(task.project.clone()), Need::Tallies(task.project.clone())]);
+            needs.extend(calling_session(call).map(|session| Need::Served(session, task.project.clone())));
             return needs;
         }
         needs.extend(calling_session(call).map(Need::CurrentAttemptsOf));
         for key in &self.projects {
             needs.extend([Need::Project(key.clone()), Need::Tallies(key.clone())]);
+            needs.extend(calling_session(call).map(|session| Need::Served(session, key.clone())));
             for source in [Source::Ready, Source::Recovery] {
                 needs.push(Need::Queue {
                     project: key.clone(),

@@ -30,19 +30,22 @@ fn more(project: &ProjectKey, source: Source, window: Window) -> Need {
     Need::Queue { project: project.clone(), source, after: window.to, count: MORE_ROWS }
 }
 
-/// The ready tasks within the loaded part of a queue, in order: fresh ones, and deferred ones whose date passed.
-fn ready_in(set: &WorkingSet, call: &Call, project: &ProjectKey, window: Window) -> Vec<Task> {
-    let mut tasks: Vec<Task> = Vec::new();
-    for queue in [Queue::Ready, Queue::Deferred] {
-        let at = |rank| InQueue { project: project.clone(), queue, rank };
-        let last = Rank { priority: Priority::LOWEST, ready_at: FleetTime(i64::MAX), number: u64::MAX };
-        let to = if window.complete { last } else { window.to };
-        let found = set.tasks.range(at(window.from), at(to)).map(|(_, task)| task);
-        tasks.extend(found.filter(|task| task.rank() > window.from && !is_deferred(task, call.now)).cloned());
-    }
-    tasks.sort_by_key(Task::rank);
-    tasks
+/// The ready tasks within the loaded part of a queue, in order: fresh ones, or deferred ones whose date passed.
+fn ready_in<'a>(
+    set: &'a WorkingSet,
+    call: &'a Call,
+    project: &ProjectKey,
+    (window, queue): (Window, Queue),
+) -> impl Iterator<Item = &'a Task> {
+    let at = |rank| InQueue { project: project.clone(), queue, rank };
+    let last = Rank { priority: Priority::LOWEST, ready_at: FleetTime(i64::MAX), number: u64::MAX };
+    let to = if window.complete { last } else { window.to };
+    let found = set.tasks.range(at(window.from), at(to)).map(|(_, task)| task);
+    found.filter(move |task| task.rank() > window.from && !is_deferred(task, call.now))
 }
+
+/// The queues whose tasks can be ready.
+const READY_QUEUES: [Queue; 2] = [Queue::Ready, Queue::Deferred];
 
 /// The first ready task of a project that is acceptable.
 pub fn first_ready(
@@ -52,8 +55,10 @@ pub fn first_ready(
     accept: impl Fn(&Task) -> bool,
 ) -> Step<Option<Task>> {
     let window = window(set, project, Source::Ready, Rank::FIRST, super::claim::FIRST_ROWS)?;
-    match ready_in(set, call, project, window).into_iter().find(accept) {
-        Some(task) => Ok(Some(task)),
+    let first =
+        READY_QUEUES.map(|queue| ready_in(set, call, project, (window, queue)).find(|task| accept(task)));
+    match first.into_iter().flatten().min_by_key(|task| task.rank()) {
+        Some(task) => Ok(Some(task.clone())),
         None if window.complete => Ok(None),
         None => Err(more(project, Source::Ready, window).into()),
     }
@@ -182,14 +187,16 @@ impl Rule for Ready {
         let rows = page_rows(self.limit)?;
         let from = self.cursor.as_deref().map_or(Ok(Rank::FIRST), |text| parse_cursor(text, call.epoch))?;
         let window = window(set, &self.project, Source::Ready, from, rows + 1)?;
-        let mut found = ready_in(set, call, &self.project, window);
+        let ready = |queue| ready_in(set, call, &self.project, (window, queue));
+        let mut found: Vec<&Task> = READY_QUEUES.into_iter().flat_map(ready).collect();
+        found.sort_by_key(|task| task.rank());
         if found.len() <= rows as usize && !window.complete {
             return Err(more(&self.project, Source::Ready, window).into());
         }
         let has_more = found.len() > rows as usize;
         found.truncate(rows as usize);
         let cursor = found.last().filter(|_| has_more).map(|task| cursor_text(call.epoch, task.rank()));
-        let ids: Vec<TaskId> = found.into_iter().map(|task| task.id).collect();
+        let ids: Vec<TaskId> = found.into_iter().map(|task| task.id.clone()).collect();
         let reasons = reasons(set, &self.project)?;
         let next = ids.is_empty().then(|| what_to_check(&self.project, &reasons));
         Ok(ReadyList {

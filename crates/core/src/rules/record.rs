@@ -25,7 +25,7 @@ impl Rule for ListEvents {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<EventList> {
         let rows = page_rows(self.limit)?;
         let after = match self.after {
-            Some(cursor) if cursor.epoch > call.epoch => {
+            Some(cursor) if cursor.epoch != call.epoch => {
                 let detail =
                     format!("the cursor is of epoch {}, the fleet is in {}", cursor.epoch, call.epoch);
                 return Err(Refusal::new(Code::EpochChanged, detail).into());

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Rule, as_of, caller, page_rows};
 use crate::envelope::Call;
-use crate::model::event::EventKind;
+use crate::model::event::{Actor, EventKind};
 use crate::model::handle::Handle;
 use crate::model::ids::SessionId;
 use crate::model::limits::{LIST_ITEMS, check_count, check_line};
@@ -20,11 +20,15 @@ const HANDLE_DRAWS: u32 = 16;
 
 impl Rule for OpenSession {
     fn scope(&self, _call: &Call) -> Vec<Need> {
-        vec![
+        let mut needs = vec![
             Need::Session(self.session.clone()),
             Need::Principal(self.name.clone()),
             Need::OpenSessionsOf(self.name.clone()),
-        ]
+            Need::Handle(Handle::of(self.session.as_str(), 0)),
+            Need::CurrentAttemptsOf(self.session.clone()),
+        ];
+        needs.extend(self.conversation.clone().map(Need::SessionsIn));
+        needs
     }
 
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<SessionAnswer> {
@@ -42,10 +46,8 @@ impl Rule for OpenSession {
             let principal =
                 Principal { name: self.name.clone(), kind: PrincipalKind::Agent, created_at: call.now.wall };
             set.principals.put(principal);
-            set.record(
-                EventKind::PrincipalCreated,
-                About { data: json!({ "name": self.name }), ..About::default() },
-            );
+            let about = About { data: json!({ "name": self.name }), actor: self.actor(), ..About::default() };
+            set.record(EventKind::PrincipalCreated, about);
         }
         let session = Session {
             id: self.session.clone(),
@@ -65,9 +67,21 @@ impl Rule for OpenSession {
             "session": session.id, "name": session.principal, "handle": session.handle,
             "conversation": session.conversation, "parent": session.parent, "harness": session.harness,
         });
-        set.record(EventKind::SessionOpened, About { data, ..About::default() });
+        set.record(EventKind::SessionOpened, About { data, actor: self.actor(), ..About::default() });
         set.sessions.put(session.clone());
         answer(set, call, &session)
+    }
+}
+
+impl OpenSession {
+    /// A session that opens acts for itself before the coordinator knows it.
+    fn actor(&self) -> Option<Actor> {
+        Some(Actor {
+            principal: Some(self.name.clone()),
+            session: Some(self.session.clone()),
+            parent: self.parent.clone(),
+            operation: None,
+        })
     }
 }
 

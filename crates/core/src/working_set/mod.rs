@@ -78,13 +78,15 @@ pub struct About {
     pub attempt: Option<AttemptId>,
     /// Facts of this kind of event.
     pub data: Value,
+    /// Who did it, when it is not the calling session.
+    pub actor: Option<Actor>,
 }
 
 impl About {
     /// An event about a task.
     #[must_use]
     pub fn task(task: &TaskId, data: Value) -> Self {
-        Self { project: Some(task.project.clone()), task: Some(task.clone()), attempt: None, data }
+        Self { project: Some(task.project.clone()), task: Some(task.clone()), data, ..Self::default() }
     }
 
     /// An event about an attempt.
@@ -236,12 +238,8 @@ impl WorkingSet {
 
     fn seal(&mut self, call: &Call, kind: EventKind, about: About, receipt: Option<Digest>) {
         let number = EventNumber(self.fleet.event.0 + 1);
-        let actor = Actor {
-            principal: call.session.as_ref().map(|session| session.principal.clone()),
-            session: call.session.as_ref().map(|session| session.id.clone()),
-            parent: call.session.as_ref().and_then(|session| session.parent.clone()),
-            operation: call.envelope.operation_id.clone(),
-        };
+        let mut actor = about.actor.unwrap_or_else(|| caller_of(call));
+        actor.operation.clone_from(&call.envelope.operation_id);
         let event = Event {
             v: EVENT_VERSION,
             number,
@@ -437,6 +435,17 @@ impl WorkingSet {
         }
         self.tasks.put(task);
         Ok(())
+    }
+}
+
+/// The calling session as an actor; nobody for what the coordinator does by itself.
+fn caller_of(call: &Call) -> Actor {
+    let session = call.session.as_ref();
+    Actor {
+        principal: session.map(|session| session.principal.clone()),
+        session: session.map(|session| session.id.clone()),
+        parent: session.and_then(|session| session.parent.clone()),
+        operation: None,
     }
 }
 

@@ -190,7 +190,7 @@ fn an_expired_lease_is_recorded_in_the_background_and_taken_over() {
         world.clocks.pass(600_000);
         let beat = bob.fenced(operation("heartbeat", json!({ "task": "afc-1" })), &claimed);
         assert_eq!(world.refused(beat), Code::LeaseExpired);
-        let mut record = eve.command(operation("overdue.record", json!({})));
+        let mut record = eve.command(tenure_core::operation::record::RecordOverdue {}.into());
         record.envelope.caller = None;
         assert_eq!(world.done(record.clone())["expired"], json!(["afc-1"]));
         record.envelope.operation_id = Some(operation_id());

@@ -19,7 +19,7 @@ pub(super) fn require_session(spec: &Spec, headers: &HeaderMap) -> Result<(), Re
             Code::SessionRequired,
             format!("{} needs a session: send {} and {}", spec.name, wire::SESSION, wire::PROOF),
         )),
-        Access::Anyone | Access::Session | Access::Operator => Ok(()),
+        Access::Anyone | Access::Session | Access::Operator | Access::Coordinator => Ok(()),
     }
 }
 
