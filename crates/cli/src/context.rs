@@ -120,7 +120,7 @@ impl Context {
             }
             Err(Failure::Refused(mut refusal)) if is_of_session(refusal.code) => {
                 refusal.next_actions.push("tenure session open --anew".to_owned());
-                Err(refusal.into_stop())
+                Err(Stop::Failure(Failure::Refused(refusal)))
             }
             outcome => Ok(outcome?),
         }
@@ -265,15 +265,4 @@ impl Context {
 
 fn is_of_session(code: Code) -> bool {
     matches!(code, Code::SessionUnknown | Code::SessionClosed | Code::EpochChanged)
-}
-
-/// Turns a boxed refusal back into a bad end.
-trait IntoStop {
-    fn into_stop(self) -> Stop;
-}
-
-impl IntoStop for Box<Refusal> {
-    fn into_stop(self) -> Stop {
-        Stop::Failure(Failure::Refused(self))
-    }
 }

@@ -4,6 +4,7 @@
 //! got a whole answer ends as [`Failure::CannotTell`].
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -18,6 +19,8 @@ use crate::session::Session;
 use crate::transport::{Cut, Reply, Wire};
 use crate::{PROTOCOL, clock, mutation};
 
+/// Where the daemon tells of itself.
+const INFO: &str = "/api/v1/info";
 /// How long one call may take, its repetitions included.
 const CALL_PATIENCE: Duration = Duration::from_secs(20);
 /// The same for the import of a large file.
@@ -50,6 +53,7 @@ pub struct Client {
     start: Option<Start>,
     notice: Notice,
     retry: Retry,
+    fleet: OnceLock<String>,
 }
 
 /// What the daemon tells of itself.
@@ -74,6 +78,13 @@ pub struct Info {
     pub busy: bool,
 }
 
+impl Info {
+    /// Whether it speaks this client's protocol.
+    fn serves_us(&self) -> bool {
+        (self.protocol_min.unwrap_or(self.protocol)..=self.protocol).contains(&PROTOCOL)
+    }
+}
+
 /// An answer, read and as it came.
 #[derive(Debug, Clone)]
 pub struct Answered<T> {
@@ -88,7 +99,14 @@ impl Client {
     /// a missing daemon is a failure.
     #[must_use]
     pub fn new(folder: &Path, start: Option<Start>, notice: Notice) -> Self {
-        Self { folder: folder.to_owned(), wire: Wire::to(folder), start, notice, retry: Retry::default() }
+        Self {
+            folder: folder.to_owned(),
+            wire: Wire::to(folder),
+            start,
+            notice,
+            retry: Retry::default(),
+            fleet: OnceLock::new(),
+        }
     }
 
     /// The same caller with another way of repeating.
@@ -110,16 +128,21 @@ impl Client {
 
     /// Asks the daemon about itself.
     pub fn info(&self) -> Result<Info, Failure> {
-        let json = self.get("/api/v1/info")?;
-        let info: Info = read(&json)?;
-        if info.protocol < PROTOCOL && !info.busy {
+        let mut info: Info = read(&self.get(INFO)?)?;
+        if info.protocol < PROTOCOL && !info.serves_us() && !info.busy {
             self.replace(&info)?;
-            return read(&self.get("/api/v1/info")?);
+            info = read(&self.get(INFO)?)?;
         }
-        if (info.protocol_min.unwrap_or(info.protocol)..=info.protocol).contains(&PROTOCOL) {
-            return Ok(info);
+        if info.serves_us() { Ok(info) } else { Err(skew(&info).into()) }
+    }
+
+    /// The id of the store's fleet. It is asked for once.
+    pub fn fleet(&self) -> Result<&str, Failure> {
+        if let Some(fleet) = self.fleet.get() {
+            return Ok(fleet);
         }
-        Err(skew(&info).into())
+        let fleet = self.info()?.fleet;
+        Ok(self.fleet.get_or_init(|| fleet))
     }
 
     /// Asks a question that is no operation, e.g. `/api/v1/audit`.
@@ -177,8 +200,11 @@ impl Client {
             }
             match self.wire.send(route, &headers, left) {
                 Ok(reply) => match interpret(reply) {
-                    Err(Failure::Refused(refusal)) if refusal.code == Code::ProtocolMismatch => {
-                        return Err(self.protocol_mismatch(*refusal));
+                    Err(failure) if failure.code() == Code::ProtocolMismatch && route.target != INFO => {
+                        // An idle older daemon is replaced by that question; any other says who does not fit.
+                        self.info()?;
+                        last = failure;
+                        continue;
                     }
                     Err(failure) if is_worth_repeating(&failure) => last = failure,
                     settled => return settled,
@@ -210,13 +236,6 @@ impl Client {
             format!("no daemon answers in {}: {error}", self.folder.display()),
             "run `tenure doctor`; any ordinary command starts the daemon of the local store",
         )
-    }
-
-    fn protocol_mismatch(&self, refusal: Refusal) -> Failure {
-        match self.get("/api/v1/info").and_then(|json| read::<Info>(&json)) {
-            Ok(info) => skew(&info).into(),
-            Err(_) => refusal.into(),
-        }
     }
 
     /// Asks an idle older daemon to stop, and starts this version's.

@@ -41,12 +41,12 @@ pub struct Particulars {
 impl Session {
     /// The caller's session: the one in its file, or a new one.
     pub fn open(client: &Client, identity: &Identity, particulars: &Particulars) -> Result<Self, Failure> {
-        let info = client.info()?;
-        let file = SessionFile::of(client.folder(), &info.fleet, &identity.name);
+        let fleet = client.fleet()?;
+        let file = SessionFile::of(client.folder(), fleet, &identity.name);
         let record = file.update(|found| match found {
             Some(record) if !particulars.anew => Ok((None, record)),
             _ => {
-                let record = Record::draw(&info.fleet, &identity.name, identity.conversation.clone());
+                let record = Record::draw(fleet, &identity.name, identity.conversation.clone());
                 let kept: Record =
                     serde_json::from_value(serde_json::json!(record)).expect("a record reads what it writes");
                 Ok((Some(record), kept))
@@ -72,8 +72,8 @@ impl Session {
 
     /// The caller's session, if its file holds one. Asks nobody but the fleet's name.
     pub fn existing(client: &Client, identity: &Identity) -> Result<Option<Self>, Failure> {
-        let info = client.info()?;
-        let file = SessionFile::of(client.folder(), &info.fleet, &identity.name);
+        let fleet = client.fleet()?;
+        let file = SessionFile::of(client.folder(), fleet, &identity.name);
         match file.read()? {
             Some(record) if record.epoch.is_some() => Self::from_record(&record, file).map(Some),
             _ => Ok(None),

@@ -68,6 +68,7 @@ impl FromArgMatches for Claim {
 
 /// `tenure close`.
 #[derive(Args)]
+#[group(skip)]
 pub struct Close {
     #[command(flatten)]
     operation: OnTask<ownership::Close, true>,

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use tenure_client::session::Particulars;
 use tenure_core::model::ids::{Capability, SessionId};
+use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::session::{CloseSession, ListSessions, ShowSession};
 
 use crate::context::Context;
@@ -42,7 +43,17 @@ pub struct Show {
 pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
     match command {
         Command::Open(Open { anew, capabilities, parent }) => {
+            let tells_more = parent.is_some() || !capabilities.is_empty();
             let session = context.open_session(&Particulars { parent, capabilities, anew })?;
+            if tells_more && !session.is_new {
+                let detail = format!(
+                    "the session {} is open already, and what it offers is told when it opens",
+                    session.name
+                );
+                return Err(Refusal::new(Code::StateConflict, detail)
+                    .next("repeat with --anew; what the old session holds is recovered after its leases end")
+                    .into());
+            }
             context.perform(&ShowSession { session: session.id.to_string() })
         }
         Command::Show(Show { session }) => {

@@ -22,6 +22,7 @@ fn check(name: &str, seen: &str) {
     settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\dZ", "WHEN");
     settings.add_filter(r"\b(9m 5\ds|10m)\b", "10m");
     settings.add_filter(r"\b(59\d|600) s\b", "600 s");
+    settings.add_filter(r"\b(179\d|1800) s\b", "1800 s");
     settings.add_filter(r"[a-z]+-[a-z]+-[a-z]+-[a-z]+-[a-z]+\b *\n", "HANDLE\n");
     settings.add_filter(r"head: +[0-9a-f]{64}", "head:        HASH");
     settings.add_filter(r"version [0-9.]+, protocol (\d), process \d+", "version V, protocol $1, process P");

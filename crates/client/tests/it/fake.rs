@@ -45,6 +45,15 @@ pub type Requests = Arc<Mutex<Vec<Request>>>;
 
 /// Listens in a folder. `answer` hears each request that is not about the daemon or a session.
 pub fn daemon(folder: &Path, answer: impl Fn(&Request, usize) -> Reply + Send + 'static) -> Requests {
+    daemon_telling(folder, INFO.to_owned(), answer)
+}
+
+/// The same with another answer about itself.
+pub fn daemon_telling(
+    folder: &Path,
+    info: String,
+    answer: impl Fn(&Request, usize) -> Reply + Send + 'static,
+) -> Requests {
     let listener = UnixListener::bind(folder.join(SOCKET)).expect("binds");
     let requests = Requests::default();
     let seen = requests.clone();
@@ -53,7 +62,7 @@ pub fn daemon(folder: &Path, answer: impl Fn(&Request, usize) -> Reply + Send + 
             let mut stream = stream.expect("accepts");
             while let Some(request) = read(&stream) {
                 let reply = match request.target.as_str() {
-                    "/api/v1/info" => Reply::Json(200, INFO.to_owned()),
+                    "/api/v1/info" => Reply::Json(200, info.clone()),
                     "/api/v1/sessions" if request.method == "POST" => Reply::Json(200, SESSION.to_owned()),
                     _ => {
                         let count = {

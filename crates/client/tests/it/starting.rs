@@ -4,6 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tenure_client::autostart::{Start, ensure};
+use tenure_client::call::Client;
+use tenure_core::model::refusal::Code;
+
+use crate::fake::{self, Reply};
 use tenure_client::transport::SOCKET;
 
 /// A program that stands in for `tenure serve`.
@@ -67,4 +71,49 @@ print("{{\"ready\":true}}", flush=True); time.sleep(5)'"#
     });
     assert_eq!(started.iter().filter(|mine| **mine).count(), 1);
     assert_eq!(std::fs::read_to_string(state.join("starts")).expect("written"), "x\n");
+}
+
+fn speaking(protocol: u32, busy: bool) -> String {
+    fake::INFO
+        .replace(r#""protocol":1"#, &format!(r#""protocol":{protocol}"#))
+        .replace(r#""busy":false"#, &format!(r#""busy":{busy}"#))
+}
+
+#[test]
+fn a_daemon_of_another_protocol_is_named_and_left_alone_when_newer_or_busy() {
+    for (protocol, busy, expected) in [(2, false, "use tenure 0.1.0 here"), (0, true, "was left alone")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let requests = fake::daemon_telling(folder.path(), speaking(protocol, busy), |_, _| Reply::Cut);
+        let (client, _) = fake::client(folder.path());
+        let failure = client.info().expect_err("another protocol");
+        assert_eq!(failure.code(), Code::ProtocolMismatch);
+        let problem = failure.problem();
+        assert!(problem.detail.contains(&format!("protocol {protocol}")), "{}", problem.detail);
+        assert!(problem.next_actions[0].contains(expected), "{:?}", problem.next_actions);
+        assert!(requests.lock().expect("not poisoned").is_empty(), "it was not asked to stop");
+        let refusing = tempfile::tempdir().expect("a folder");
+        fake::daemon_telling(refusing.path(), speaking(protocol, busy), |_, _| {
+            fake::problem(Code::ProtocolMismatch)
+        });
+        let (client, _) = fake::client(refusing.path());
+        let failure = client.get("/api/v1/anything").expect_err("another protocol");
+        assert!(failure.problem().next_actions[0].contains(expected), "{failure:?}");
+    }
+}
+
+#[test]
+fn an_idle_older_daemon_is_asked_to_make_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().to_owned();
+    let socket = state.join(SOCKET);
+    let requests = fake::daemon_telling(&state, speaking(0, false), move |_, _| {
+        std::fs::remove_file(&socket).expect("removed");
+        Reply::Json(200, r#"{"stopping":true}"#.to_owned())
+    });
+    let start = program(folder.path(), r#"echo x > started; echo '{"ready":true}'"#);
+    let retry = tenure_client::call::Retry { pause_ms: 1, repetitions: 1 };
+    let client = Client::new(&state, Some(start), Box::new(|_| ())).with_retry(retry);
+    client.info().expect_err("the stand-in answers nobody");
+    assert_eq!(requests.lock().expect("not poisoned")[0].target, "/api/v1/shutdown");
+    assert!(state.join("started").exists(), "the new one was started in its place");
 }
