@@ -78,7 +78,8 @@ impl Show for Explanation {
         let ready = if self.ready { "can be claimed" } else { "cannot be claimed" };
         page.line(&format!("{} is {} and {ready}", self.task, self.status));
         page.line(&self.reason);
-        for step in &self.chain {
+        // The first step is the task itself, which the headline has named.
+        for step in self.chain.iter().skip(1) {
             page.line(&format!("  {} ({}): {}", step.task, step.status, step.because));
         }
         page.field("next", &self.next);

@@ -45,3 +45,34 @@ pub struct Now {
     /// Judges calendar dates and is shown to people.
     pub wall: WallTime,
 }
+
+/// A duration in words, in its two largest units; what is left of a second is dropped.
+#[must_use]
+pub fn duration(ms: i64) -> String {
+    let seconds = ms.max(0) / 1000;
+    match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0, seconds) => format!("{seconds}s"),
+        (0, 0, minutes, 0) => format!("{minutes}m"),
+        (0, 0, minutes, seconds) => format!("{minutes}m {seconds}s"),
+        (0, hours, minutes, _) => format!("{hours}h {minutes}m"),
+        (days, hours, ..) => format!("{days}d {hours}h"),
+    }
+}
+
+/// What is left of a duration, in words: a started second counts whole, so that nobody waits too short.
+#[must_use]
+pub fn duration_left(ms: i64) -> String {
+    duration(ms.saturating_add(999))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        let shown = [0, 999, 61_000, 600_000, 3_660_000, 90_000_000, -5].map(duration);
+        assert_eq!(shown, ["0s", "0s", "1m 1s", "10m", "1h 1m", "1d 1h", "0s"]);
+        assert_eq!(duration_left(1), "1s");
+    }
+}

@@ -35,7 +35,7 @@ input! {
         pub planned: bool,
         /// What must hold for the outcome to be accepted; repeatable
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[cfg_attr(feature = "cli", arg(long = "criterion"))]
+        #[cfg_attr(feature = "cli", arg(long = "criterion", value_name = "TEXT"))]
         pub criteria: Vec<String>,
         /// A task that it waits for; repeatable
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -51,19 +51,19 @@ input! {
         pub discovered_from: Option<TaskId>,
         /// A label; repeatable
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[cfg_attr(feature = "cli", arg(long = "label", short = 'l'))]
+        #[cfg_attr(feature = "cli", arg(long = "label", short = 'l', value_name = "LABEL"))]
         pub labels: Vec<String>,
         /// A link to a specification; repeatable
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[cfg_attr(feature = "cli", arg(long = "spec"))]
+        #[cfg_attr(feature = "cli", arg(long = "spec", value_name = "LINK"))]
         pub specs: Vec<String>,
         /// An external reference, e.g. owner/repo#12; repeatable
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[cfg_attr(feature = "cli", arg(long = "reference"))]
+        #[cfg_attr(feature = "cli", arg(long = "reference", value_name = "REF"))]
         pub references: Vec<String>,
         /// Another name for it, unique in the project; repeatable
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[cfg_attr(feature = "cli", arg(long = "alias"))]
+        #[cfg_attr(feature = "cli", arg(long = "alias", value_name = "NAME"))]
         pub aliases: Vec<String>,
         /// A path or component that the work is expected to touch; repeatable
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +71,7 @@ input! {
         pub touches: Vec<String>,
         /// The name of a resource that the work needs; repeatable
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[cfg_attr(feature = "cli", arg(long = "resource"))]
+        #[cfg_attr(feature = "cli", arg(long = "resource", value_name = "NAME"))]
         pub resources: Vec<String>,
         /// What a session must offer to claim it; repeatable
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -143,19 +143,19 @@ input! {
         pub priority: Option<Priority>,
         /// What must hold for the outcome to be accepted
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long = "criterion"))]
+        #[cfg_attr(feature = "cli", arg(long = "criterion", value_name = "TEXT"))]
         pub criteria: Option<Vec<String>>,
         /// Labels
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long = "label", short = 'l'))]
+        #[cfg_attr(feature = "cli", arg(long = "label", short = 'l', value_name = "LABEL"))]
         pub labels: Option<Vec<String>>,
         /// Links to specifications
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long = "spec"))]
+        #[cfg_attr(feature = "cli", arg(long = "spec", value_name = "LINK"))]
         pub specs: Option<Vec<String>>,
         /// External references
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long = "reference"))]
+        #[cfg_attr(feature = "cli", arg(long = "reference", value_name = "REF"))]
         pub references: Option<Vec<String>>,
         /// Paths and components that the work is expected to touch
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,7 +163,7 @@ input! {
         pub touches: Option<Vec<String>>,
         /// Names of resources that the work needs
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long = "resource"))]
+        #[cfg_attr(feature = "cli", arg(long = "resource", value_name = "NAME"))]
         pub resources: Option<Vec<String>>,
         /// What a session must offer to claim it
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,6 +17,7 @@ use crate::model::refusal::{Code, Refusal};
 use crate::model::session::{Served, Session};
 use crate::model::status::Status;
 use crate::model::task::{Kind, Rank, Task, task_digest};
+use crate::model::time::{duration, duration_left};
 use crate::operation::ownership::{Claim, Claimed};
 use crate::working_set::{About, Need, Source, Step, WorkingSet};
 
@@ -90,7 +91,7 @@ fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId
 pub fn lease_held(call: &Call, attempt: &Attempt) -> Refusal {
     let left = attempt.deadline.since_ms(call.now.fleet);
     let id = &attempt.id.task;
-    let detail = format!("{id} is held by {} for another {} s", attempt.principal, (left + 999) / 1000);
+    let detail = format!("{id} is held by {} for another {}", attempt.principal, duration_left(left));
     Refusal::new(Code::LeaseHeld, detail)
         .next("take other work: `tenure claim`")
         .fact("task", id.to_string())
@@ -107,7 +108,7 @@ fn kept_for_another(call: &Call, session: &Session, task: &Task) -> Option<Refus
     }
     let left = reserved.until.since_ms(call.now.fleet);
     let detail =
-        format!("{} is kept for {} for another {} s", task.id, reserved.principal, (left + 999) / 1000);
+        format!("{} is kept for {} for another {}", task.id, reserved.principal, duration_left(left));
     let refusal = Refusal::new(Code::Reserved, detail).next("take other work: `tenure claim`");
     Some(refusal.fact("reserved_for", reserved.principal.as_str()).fact("expires_in_ms", left))
 }
@@ -289,8 +290,8 @@ fn answer(set: &WorkingSet, call: &Call, attempt: &Attempt, resumed: bool) -> St
         )
     } else {
         format!(
-            "work, and `tenure heartbeat {id}` every {} s; then `tenure close {id}`",
-            heartbeat_ms(attempt.lease_ms) / 1000
+            "work, and `tenure heartbeat {id}` every {}; then `tenure close {id}`",
+            duration(heartbeat_ms(attempt.lease_ms))
         )
     };
     Ok(Claimed {

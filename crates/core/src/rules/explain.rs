@@ -11,6 +11,7 @@ use crate::model::limits::EXPLAIN_STEPS;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::status::Status;
 use crate::model::task::{Kind, Lifecycle, Task};
+use crate::model::time::duration_left;
 use crate::operation::queue::{Explain, ExplainStep, Explanation};
 use crate::working_set::{Need, Step, WorkingSet, together};
 
@@ -193,7 +194,7 @@ fn held_leaf(set: &WorkingSet, call: &Call, task: &Task) -> Step<(String, String
     let holder = attempt.as_ref().map_or("somebody", |attempt| attempt.principal.as_str());
     let left = attempt.as_ref().map_or(0, |attempt| attempt.deadline.since_ms(call.now.fleet).max(0));
     Ok((
-        format!("{id} is held by {holder}, lease ends in {} s", left / 1000),
+        format!("{id} is held by {holder}, lease ends in {}", duration_left(left)),
         "take other work: `tenure claim`".to_owned(),
     ))
 }

@@ -4,6 +4,7 @@ use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState};
 use crate::model::ids::TaskId;
 use crate::model::refusal::{Code, Refusal};
+use crate::model::time::duration;
 use crate::working_set::{Need, Step, WorkingSet};
 
 /// What a fence will surely need.
@@ -61,7 +62,7 @@ fn lost(attempt: &Attempt, call: &Call) -> Refusal {
     };
     let since = call.now.fleet.since_ms(attempt.deadline).max(0);
     let detail = if code == Code::LeaseExpired {
-        format!("the lease of {} ended {} s ago", attempt.id, since / 1000)
+        format!("the lease of {} ended {} ago", attempt.id, duration(since))
     } else {
         format!("{} is over ({})", attempt.id, attempt.state)
     };

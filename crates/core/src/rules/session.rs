@@ -10,6 +10,7 @@ use crate::model::ids::SessionId;
 use crate::model::limits::{LIST_ITEMS, check_count, check_line};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::session::{Principal, PrincipalKind, Session};
+use crate::model::time::duration_left;
 use crate::operation::session::{
     CloseSession, ListSessions, OpenSession, SessionAnswer, SessionList, SessionView, ShowSession,
 };
@@ -112,7 +113,7 @@ fn replace_earlier(set: &mut WorkingSet, call: &Call, open: &OpenSession) -> Ste
             let left = session.present_until.since_ms(call.now.fleet);
             let detail = format!("{} is used by the live session {}", session.principal, session.handle);
             let refusal = Refusal::new(Code::NameInUse, detail).fact("present_for_ms", left);
-            return Err(refusal.next(format!("choose another name, or wait {} s", left / 1000 + 1)).into());
+            return Err(refusal.next(format!("choose another name, or wait {}", duration_left(left))).into());
         }
         let why = if resumes { "resumed" } else { "presence_ended" };
         close(set, session, why);
