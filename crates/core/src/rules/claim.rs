@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
+use super::eligibility::{is_eligible, kept_for_another, limit_reached, missing_capabilities};
 use super::explain::reason;
 use super::readiness::put;
-use super::status::{is_deferred, status};
+use super::status::status;
 use super::view::{brief, recovery_packet};
 use super::{Rule, caller, calling_session, project, queue};
 use crate::envelope::Call;
@@ -20,9 +21,6 @@ use crate::model::task::{Kind, Rank, Task, task_digest};
 use crate::model::time::{duration, duration_left};
 use crate::operation::ownership::{Claim, Claimed};
 use crate::working_set::{About, Need, Source, Step, WorkingSet};
-
-/// How many rows of a queue a claim asks for first.
-pub const FIRST_ROWS: u32 = 8;
 
 impl Rule for Claim {
     fn scope(&self, call: &Call) -> Vec<Need> {
@@ -42,7 +40,7 @@ impl Rule for Claim {
                     project: key.clone(),
                     source,
                     after: Rank::FIRST,
-                    count: FIRST_ROWS,
+                    count: queue::FIRST_ROWS,
                 });
             }
         }
@@ -100,24 +98,6 @@ pub fn lease_held(call: &Call, attempt: &Attempt) -> Refusal {
         .fact("expires_in_ms", left)
 }
 
-/// The refusal of a task that a handoff keeps for another agent.
-fn kept_for_another(call: &Call, session: &Session, task: &Task) -> Option<Refusal> {
-    let reserved = task.reserved.as_ref()?;
-    if reserved.principal == session.principal || call.now.fleet.has_reached(reserved.until) {
-        return None;
-    }
-    let left = reserved.until.since_ms(call.now.fleet);
-    let detail =
-        format!("{} is kept for {} for another {}", task.id, reserved.principal, duration_left(left));
-    let refusal = Refusal::new(Code::Reserved, detail).next("take other work: `tenure claim`");
-    Some(refusal.fact("reserved_for", reserved.principal.as_str()).fact("expires_in_ms", left))
-}
-
-fn missing_capabilities(session: &Session, task: &Task) -> Vec<String> {
-    let missing = task.requires.iter().filter(|capability| !session.capabilities.contains(capability));
-    missing.map(ToString::to_string).collect()
-}
-
 /// A task that could be claimed, and what decides between several: priority, the project served least recently,
 /// fresh work before recovery, then the queue's own order.
 struct Candidate {
@@ -167,42 +147,6 @@ fn claim_next(set: &mut WorkingSet, call: &Call, session: &Session, claim: &Clai
         (None, Some(limit)) => Err(limit.into()),
         (None, None) => Err(queue::nothing_eligible(set, call, &claim.projects)?.into()),
     }
-}
-
-/// Whether this session may take a task that is otherwise free.
-pub fn is_eligible(call: &Call, session: &Session, task: &Task) -> bool {
-    task.kind != Kind::Objective
-        && !is_deferred(task, call.now)
-        && missing_capabilities(session, task).is_empty()
-        && kept_for_another(call, session, task).is_none()
-}
-
-/// The refusal of a claim beyond a project's limits.
-fn limit_reached(
-    set: &WorkingSet,
-    call: &Call,
-    session: &Session,
-    project: &Project,
-) -> Step<Option<Refusal>> {
-    let policy = &project.policy;
-    if policy.attempts_max.is_none() && policy.attempts_per_principal_max.is_none() {
-        return Ok(None);
-    }
-    let mut live = set.current_attempts_in(&project.key)?;
-    live.retain(|attempt| attempt.is_live(call.now.fleet));
-    let own = live.iter().filter(|attempt| attempt.principal == session.principal).count();
-    let over = |count: usize, most: Option<u32>| most.filter(|most| count as u64 >= u64::from(*most));
-    let detail = if let Some(most) = over(live.len(), policy.attempts_max) {
-        format!("{} has {most} live attempts, which is its limit", project.key)
-    } else if let Some(most) = over(own, policy.attempts_per_principal_max) {
-        format!(
-            "{} holds {most} tasks in {}, which is the limit of one agent",
-            session.principal, project.key
-        )
-    } else {
-        return Ok(None);
-    };
-    Ok(Some(Refusal::new(Code::LimitReached, detail)))
 }
 
 /// Gives the task to the session: ends what expired, raises the generation, starts the attempt.

@@ -6,31 +6,14 @@
 //! blockers outside its own subtree and the gates above. A parent that waits for its own child is therefore fine,
 //! and a child that waits for an ancestor is not.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use super::readiness::{children, in_place_of, is_below, open_blockers, parents};
 use crate::model::ids::TaskId;
 use crate::model::limits::GRAPH_WALK_TASKS;
 use crate::model::refusal::{Code, Refusal};
+use crate::working_set::walk::{Moment, Walk};
 use crate::working_set::{Step, WorkingSet};
-
-/// A moment in the life of a task.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Moment {
-    Gate(TaskId),
-    Start(TaskId),
-    Finish(TaskId),
-}
-
-/// A walk from a moment through everything that must come before it.
-#[derive(Debug, Clone)]
-pub struct Walk {
-    from: Moment,
-    towards: Vec<Moment>,
-    queue: VecDeque<Moment>,
-    /// For each moment that was reached: the one before it and the reason in words.
-    reached: BTreeMap<Moment, (Moment, String)>,
-}
 
 /// Refuses when a new "task waits for on" closes a circle. The edge is already in the working set.
 pub fn check_wait(set: &mut WorkingSet, task: &TaskId, on: &TaskId) -> Step<()> {
@@ -54,13 +37,12 @@ pub fn check_parent(set: &mut WorkingSet, child: &TaskId, parent: &TaskId) -> St
     walk(set, Moment::Gate(parent.clone()), towards, &said)
 }
 
+/// Takes up the same walk where the rule stopped to have rows loaded, or begins it.
 fn walk(set: &mut WorkingSet, from: Moment, towards: Vec<Moment>, said: &str) -> Step<()> {
-    let mut walk = match set.walk.take() {
-        Some(walk) if walk.from == from && walk.towards == towards => walk,
-        _ => Walk { queue: VecDeque::from([from.clone()]), reached: BTreeMap::new(), from, towards },
-    };
+    let begun = set.walks.iter().position(|walk| walk.from == from && walk.towards == towards);
+    let mut walk = begun.map_or_else(|| Walk::new(from, towards), |begun| set.walks.swap_remove(begun));
     let outcome = go_on(set, &mut walk, said);
-    set.walk = Some(walk);
+    set.walks.push(walk);
     outcome
 }
 

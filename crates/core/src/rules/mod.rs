@@ -12,6 +12,7 @@ pub mod cancel;
 pub mod claim;
 pub mod create;
 pub mod cycle;
+pub mod eligibility;
 pub mod explain;
 pub mod fence;
 pub mod fields;

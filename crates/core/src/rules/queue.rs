@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::eligibility::is_eligible;
 use super::status::is_deferred;
 use super::view::{attempt_view, summaries};
 use super::{Rule, as_of, caller, page_rows, project};
@@ -17,6 +18,8 @@ use crate::operation::queue::{Next, NextStep, Ready, ReadyList};
 use crate::working_set::records::{AttemptIndex, InQueue};
 use crate::working_set::{Need, Source, Step, Window, WorkingSet};
 
+/// How many rows of a queue are asked for first when one task is wanted.
+pub const FIRST_ROWS: u32 = 8;
 /// How many further rows are asked for when the first ones were not enough.
 const MORE_ROWS: u32 = 64;
 
@@ -54,7 +57,7 @@ pub fn first_ready(
     project: &ProjectKey,
     accept: impl Fn(&Task) -> bool,
 ) -> Step<Option<Task>> {
-    let window = window(set, project, Source::Ready, Rank::FIRST, super::claim::FIRST_ROWS)?;
+    let window = window(set, project, Source::Ready, Rank::FIRST, FIRST_ROWS)?;
     let first =
         READY_QUEUES.map(|queue| ready_in(set, call, project, (window, queue)).find(|task| accept(task)));
     match first.into_iter().flatten().min_by_key(|task| task.rank()) {
@@ -71,7 +74,7 @@ pub fn first_expired(
     project: &ProjectKey,
     accept: impl Fn(&Task) -> bool,
 ) -> Step<Option<Task>> {
-    let window = window(set, project, Source::Recovery, Rank::FIRST, super::claim::FIRST_ROWS)?;
+    let window = window(set, project, Source::Recovery, Rank::FIRST, FIRST_ROWS)?;
     let attempts = set.attempts.known(&AttemptIndex::CurrentIn(project.clone()));
     let expired = attempts.into_iter().filter(|attempt| !attempt.is_live(call.now.fleet));
     let tasks = expired.filter_map(|attempt| set.tasks.get(&attempt.id.task).flatten());
@@ -239,14 +242,11 @@ impl Rule for Next {
                 as_of: as_of(set, call),
             });
         }
-        let fresh =
-            first_ready(set, call, &self.project, |task| super::claim::is_eligible(call, session, task))?;
+        let fresh = first_ready(set, call, &self.project, |task| is_eligible(call, session, task))?;
         let found = match fresh {
             Some(task) => Some((format!("claim {}", task.id), task.id)),
-            None => first_expired(set, call, &self.project, |task| {
-                super::claim::is_eligible(call, session, task)
-            })?
-            .map(|task| (format!("take over {}, whose attempt expired", task.id), task.id)),
+            None => first_expired(set, call, &self.project, |task| is_eligible(call, session, task))?
+                .map(|task| (format!("take over {}, whose attempt expired", task.id), task.id)),
         };
         let reasons = if found.is_none() { reasons(set, &self.project)? } else { BTreeMap::new() };
         let (do_now, task) = match found {

@@ -7,6 +7,7 @@
 mod need;
 pub mod records;
 pub mod table;
+pub mod walk;
 
 use std::collections::BTreeMap;
 
@@ -24,10 +25,10 @@ use crate::model::project::{Binding, Project, Tally};
 use crate::model::refusal::Refusal;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Task};
-use crate::rules::cycle::Walk;
 pub use need::{Moments, Need, Page, Rows, Source, Window};
 use records::{AttemptIndex, SessionIndex, Side};
 use table::{Record, Table};
+use walk::Walk;
 
 /// Why a rule stopped.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,9 +143,8 @@ pub struct WorkingSet {
     pub moments: BTreeMap<ProjectKey, Moments>,
     /// Events of the batch's accepted commands, to be stored.
     pub events: Vec<StoredEvent>,
-    /// How far the current command's walk through the graph has come. It survives the pauses in which needed
-    /// rows are loaded, so that a long walk is walked once.
-    pub walk: Option<Walk>,
+    /// How far the current command's walks through the graph have come.
+    pub walks: Vec<Walk>,
     drafts: Vec<(EventKind, About)>,
 }
 
@@ -208,14 +208,14 @@ impl WorkingSet {
             pages: BTreeMap::new(),
             moments: BTreeMap::new(),
             events: Vec::new(),
-            walk: None,
+            walks: Vec::new(),
             drafts: Vec::new(),
         }
     }
 
-    /// Starts a command: what an earlier one's walk found is not valid for it.
+    /// Starts a command: what an earlier one's walks found is not valid for it.
     pub fn begin(&mut self) {
-        self.walk = None;
+        self.walks.clear();
     }
 
     /// Takes back everything that the current command did.
