@@ -7,6 +7,7 @@ use crate::model::ids::{
 };
 use crate::model::project::Binding;
 use crate::model::task::{Queue, Rank};
+use crate::model::time::WallTime;
 
 /// Which queue of a project a window looks into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,6 +121,13 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// Receipts that still have their answer and are older than a moment, oldest first.
+    AgedReceipts {
+        /// Only receipts from before this moment.
+        before: WallTime,
+        /// At most so many.
+        count: u32,
+    },
     /// Projects with attempts whose lease ended unrecorded, or deferrals whose date has passed.
     Overdue {
         /// At most so many tasks.
@@ -140,6 +148,8 @@ pub enum Rows {
     Bindings(Vec<Binding>),
     /// Sessions; the rows themselves are loaded with them.
     Sessions(Vec<SessionId>),
+    /// Keys of receipts; the rows themselves are loaded with them.
+    Receipts(Vec<(PrincipalName, OperationId)>),
 }
 
 /// How many of a project's tasks changed their status by the mere passing of time.

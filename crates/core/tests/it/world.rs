@@ -280,6 +280,11 @@ impl World {
             Page::Sessions { .. } => {
                 Rows::Sessions(set.sessions.rows().filter(|s| s.open).map(|s| s.id.clone()).collect())
             }
+            Page::AgedReceipts { before, .. } => {
+                let aged =
+                    set.receipts.rows().filter(|receipt| receipt.at < *before && receipt.answer.is_some());
+                Rows::Receipts(aged.map(|r| (r.principal.clone(), r.operation_id.clone())).collect())
+            }
             Page::Overdue { .. } => {
                 let overdue = set.tasks.rows().filter(|task| {
                     let attempt = task.current_attempt().and_then(|id| set.attempts.get(&id).flatten());

@@ -1,5 +1,6 @@
 //! Pages of lists.
 
+use tenure_core::model::event::Receipt;
 use tenure_core::model::ids::ProjectKey;
 use tenure_core::model::task::{Queue, Task};
 use tenure_core::model::time::Now;
@@ -7,7 +8,7 @@ use tenure_core::working_set::{Page, Rows, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Stored, load_by_key};
-use super::{body, event, project, queue, session, task};
+use super::{body, event, project, queue, receipt, session, task};
 
 /// Loads a page with the rows that it names.
 pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
@@ -38,6 +39,13 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             let ids = sessions.iter().map(|session| session.id.clone()).collect();
             sessions.into_iter().for_each(|session| set.sessions.load(session));
             Rows::Sessions(ids)
+        }
+        Page::AgedReceipts { before, count } => {
+            let receipts = receipt::aged(driver, *before, *count)?;
+            let key = |receipt: &Receipt| (receipt.principal.clone(), receipt.operation_id.clone());
+            let keys = receipts.iter().map(key).collect();
+            receipts.into_iter().for_each(|receipt| set.receipts.load(receipt));
+            Rows::Receipts(keys)
         }
         Page::Overdue { count } => Rows::Tasks(queue::load_overdue(driver, set, now, *count)?),
     };

@@ -1,6 +1,7 @@
 //! Real operations on a real store: sessions, replays, groups of claims, and time.
 
 use serde_json::{Value, json};
+use tenure_core::model::limits::RECEIPT_MS;
 use tenure_core::model::refusal::Code;
 use tenure_engine::Command;
 
@@ -105,10 +106,12 @@ fn an_operation_id_means_one_request() {
         let note = |text: &str| bob.command(operation("note", json!({ "task": "afc-1", "text": text })));
         world.done(with_id(note("a"), "same"));
         assert_eq!(world.refused(with_id(note("b"), "same")), Code::OperationConflict);
-        world
-            .driver
-            .execute("UPDATE receipt SET answer = NULL WHERE operation_id = 'same'", &[])
-            .expect("edited");
+        world.clocks.pass(RECEIPT_MS);
+        let mut record = bob.command(tenure_core::operation::record::RecordOverdue {});
+        record.envelope.caller = None;
+        assert_eq!(world.done(record.clone())["tombstones"], 0, "a receipt is kept to the end of its term");
+        world.clocks.pass(1);
+        assert!(world.done(record)["tombstones"].as_u64() > Some(0));
         assert_eq!(world.refused(with_id(note("a"), "same")), Code::ReceiptExpired);
         // Ids belong to a principal: another one may use the same.
         let eve = Agent::new("eve", 2);

@@ -1,5 +1,6 @@
 //! The hot questions are answered from indexes: their plans are part of what the store promises.
 
+use tenure_core::model::event::Receipt;
 use tenure_core::model::task::Task;
 use tenure_engine::execute::prepare;
 use tenure_engine::store::rows::{Lookup, Stored};
@@ -32,6 +33,12 @@ fn check(sql: &str, index: &str) {
 fn the_ready_queue_is_read_in_order_without_sorting() {
     check(queue::READY, "USING INDEX task_ready (project=? AND (priority,ready_at,number)>(?,?,?))");
     assert!(!plan(queue::READY).contains("TEMP B-TREE"));
+}
+
+#[test]
+fn old_receipts_are_found_without_looking_at_young_ones() {
+    let sql = receipt::AGED.replace("{columns}", &Receipt::shape().columns().join(", "));
+    assert!(plan(&sql).contains("INDEX receipt_age (at<?)"), "{}", plan(&sql));
 }
 
 #[test]
