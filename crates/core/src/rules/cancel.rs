@@ -37,7 +37,7 @@ impl Rule for CancelTask {
         let attempt = self.cancel_authority(set, call, &task)?;
         let waiting = waiting_for(set, &task.id)?;
         if !waiting.is_empty() && self.dependents.is_none() && self.successor.is_none() {
-            let detail = format!("{} wait for {}", names(&waiting), task.id);
+            let detail = format!("waiting for {}: {}", task.id, names(&waiting));
             let waiting: Vec<String> = waiting.iter().map(ToString::to_string).collect();
             return Err(Refusal::new(Code::DependentsUndecided, detail).fact("waiting", waiting).into());
         }

@@ -4,6 +4,8 @@ use serde_json::json;
 
 use super::eligibility::{is_eligible, kept_for_another, limit_reached, missing_capabilities};
 use super::explain::reason;
+use super::fence::lease_held;
+use super::finish::close_command;
 use super::readiness::put;
 use super::status::status;
 use super::view::{brief, recovery_packet};
@@ -18,7 +20,7 @@ use crate::model::refusal::{Code, Refusal};
 use crate::model::session::{Served, Session};
 use crate::model::status::Status;
 use crate::model::task::{Kind, Rank, Task, task_digest};
-use crate::model::time::{duration, duration_left};
+use crate::model::time::duration;
 use crate::operation::ownership::{Claim, Claimed};
 use crate::working_set::{About, Need, Source, Step, WorkingSet};
 
@@ -83,19 +85,6 @@ fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId
         return Err(Refusal::new(Code::NotReady, detail).next("open a session that offers it").into());
     }
     grant(set, call, session, task)
-}
-
-/// The refusal that tells a loser who holds the task and for how long.
-pub fn lease_held(call: &Call, attempt: &Attempt) -> Refusal {
-    let left = attempt.deadline.since_ms(call.now.fleet);
-    let id = &attempt.id.task;
-    let detail = format!("{id} is held by {} for another {}", attempt.principal, duration_left(left));
-    Refusal::new(Code::LeaseHeld, detail)
-        .next("take other work: `tenure claim`")
-        .fact("task", id.to_string())
-        .fact("holder", attempt.principal.as_str())
-        .fact("attempt", attempt.id.to_string())
-        .fact("expires_in_ms", left)
 }
 
 /// A task that could be claimed, and what decides between several: priority, the project served least recently,
@@ -234,8 +223,9 @@ fn answer(set: &WorkingSet, call: &Call, attempt: &Attempt, resumed: bool) -> St
         )
     } else {
         format!(
-            "work, and `tenure heartbeat {id}` every {}; then `tenure close {id}`",
-            duration(heartbeat_ms(attempt.lease_ms))
+            "work, and `tenure heartbeat {id}` every {}; then `{}`",
+            duration(heartbeat_ms(attempt.lease_ms)),
+            close_command(&set.body(id)?)
         )
     };
     Ok(Claimed {

@@ -47,10 +47,11 @@ pub fn reason(set: &WorkingSet, call: &Call, task: &Task) -> Step<Reasoning> {
         vec![ExplainStep { task: task.id.clone(), status: first, because: says(&task.id, first) }];
     let mut seen = BTreeSet::from([task.id.clone()]);
     let mut at = task.clone();
+    let mut waiting = None;
     loop {
         let status = status(set, call.now, &at)?;
         let Some((blocker, because)) = in_the_way(set, &at, status)? else {
-            let (reason, next) = leaf(set, call, &at, status)?;
+            let (reason, next) = leaf(set, call, &at, status, waiting.as_ref())?;
             return Ok(Reasoning { status: first, chain, reason, next });
         };
         let status = self::status(set, call.now, &blocker)?;
@@ -60,6 +61,7 @@ pub fn reason(set: &WorkingSet, call: &Call, task: &Task) -> Step<Reasoning> {
             let next = "remove one edge of the cycle with `tenure dependency remove`".to_owned();
             return Ok(Reasoning { status: first, chain, reason, next });
         }
+        waiting = Some(at.id);
         at = blocker;
     }
 }
@@ -128,7 +130,13 @@ fn open_typed_blocker(set: &WorkingSet, id: &TaskId) -> Step<Option<crate::model
 }
 
 /// The reason at the end of a chain and what to do about it.
-fn leaf(set: &WorkingSet, call: &Call, task: &Task, status: Status) -> Step<(String, String)> {
+fn leaf(
+    set: &WorkingSet,
+    call: &Call,
+    task: &Task,
+    status: Status,
+    waiting: Option<&TaskId>,
+) -> Step<(String, String)> {
     let id = &task.id;
     Ok(match status {
         Status::Blocked | Status::WaitingDecision => typed_leaf(set, task)?,
@@ -146,15 +154,16 @@ fn leaf(set: &WorkingSet, call: &Call, task: &Task, status: Status) -> Step<(Str
         ),
         Status::Cancelled => (
             format!("{id} is cancelled and still in the way (blocker_cancelled)"),
-            format!("remove the dependency on {id}, or name a successor"),
+            match waiting {
+                Some(waiting) => format!("let go of it: `tenure dependency remove {waiting} {id}`"),
+                None => "take other work: `tenure ready`".to_owned(),
+            },
         ),
         Status::Ready if task.kind == Kind::Objective => (
             format!("{id} is an objective: it is closed, not claimed"),
             format!("close it: `tenure close {id} --revision {}`", task.revision),
         ),
-        Status::Ready | Status::Deferred => {
-            (format!("{id} is ready"), format!("claim it: `tenure claim {id}`"))
-        }
+        Status::Ready | Status::Deferred => ready_leaf(call, task),
         Status::WaitingChildren => {
             (format!("{id} waits for its children"), format!("`tenure show {id}` lists them"))
         }
@@ -168,6 +177,23 @@ fn leaf(set: &WorkingSet, call: &Call, task: &Task, status: Status) -> Step<(Str
         | Status::WaitingReview
         | Status::ChangesRequested => (says(id, status), format!("`tenure show {id}`")),
     })
+}
+
+/// A ready task may still be meant for some only: those who offer what it requires, or whom a handoff named.
+fn ready_leaf(call: &Call, task: &Task) -> (String, String) {
+    let id = &task.id;
+    let kept = task.reserved.as_ref().filter(|reserved| !call.now.fleet.has_reached(reserved.until));
+    if let Some(reserved) = kept {
+        let left = duration_left(reserved.until.since_ms(call.now.fleet));
+        let reason = format!("{id} is ready, and kept for {} for another {left}", reserved.principal);
+        return (reason, format!("{} claims it: `tenure claim {id}`", reserved.principal));
+    }
+    if task.requires.is_empty() {
+        return (format!("{id} is ready"), format!("claim it: `tenure claim {id}`"));
+    }
+    let requires = task.requires.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let reason = format!("{id} is ready for sessions with the capability {requires}");
+    (reason, format!("`tenure session open --capability {}`, then `tenure claim {id}`", task.requires[0]))
 }
 
 fn until(task: &Task) -> &'static str {

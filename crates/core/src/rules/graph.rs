@@ -111,7 +111,8 @@ impl Rule for RemoveDependency {
         let edges = set.dependencies_of(&self.task)?;
         if !edges.iter().any(|edge| edge.kind == self.kind && edge.on == self.on) {
             let edge = format!("{} {} {}", self.task, self.kind, self.on);
-            return Err(Refusal::not_found("dependency", edge).into());
+            let refusal = Refusal::not_found("dependency", edge);
+            return Err(refusal.next(format!("`tenure show {}` lists them", self.task)).into());
         }
         let data = json!({ "kind": self.kind, "on": self.on });
         set.record(EventKind::DependencyRemoved, About::task(&self.task, data));
@@ -205,7 +206,8 @@ impl Rule for ResolveBlocker {
         set.existing_task(&self.task)?;
         let blockers = set.blockers_of(&self.task)?;
         let Some(blocker) = blockers.into_iter().find(|blocker| blocker.number == self.number) else {
-            return Err(Refusal::not_found("blocker of this task with number", self.number).into());
+            let refusal = Refusal::not_found("blocker of this task with number", self.number);
+            return Err(refusal.next(format!("`tenure show {}` lists them", self.task)).into());
         };
         if blocker.resolved_at.is_some() {
             let detail = format!("blocker {} of {} is resolved already", self.number, self.task);

@@ -99,12 +99,14 @@ impl Rule for Heartbeat {
             renewed
         };
         let kind = set.existing_task(&self.task)?.kind;
-        let task_changed = task_digest(kind, &set.body(&self.task)?) != renewed.task_digest;
+        let digest = task_digest(kind, &set.body(&self.task)?);
+        let task_changed = digest != renewed.task_digest;
         let progress_overdue = now.since_ms(renewed.progress_at) >= PROGRESS_OVERDUE_MS;
         let next = if renewed.cancel_requested {
             Some(format!("stop: its cancellation was asked for; `tenure release {}`", self.task))
         } else if task_changed {
-            Some(format!("the task changed: `tenure show {}`, then `tenure reconcile`", self.task))
+            let reconcile = format!("tenure reconcile {} --digest {digest}", self.task);
+            Some(format!("the task changed: `tenure show {}`, then `{reconcile}`", self.task))
         } else if progress_overdue {
             Some(format!("record progress: `tenure checkpoint {} …`", self.task))
         } else {

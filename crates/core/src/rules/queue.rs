@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::eligibility::is_eligible;
-use super::status::is_deferred;
+use super::finish::close_command;
+use super::status::{can_be_closed, is_deferred};
 use super::view::{attempt_view, summaries};
 use super::{Rule, as_of, caller, page_rows, project};
 use crate::envelope::Call;
-use crate::model::attempt::AttemptMode;
+use crate::model::attempt::{Attempt, AttemptMode};
 use crate::model::ids::{Epoch, ProjectKey, TaskId};
 use crate::model::refusal::{Code, Refusal};
-use crate::model::task::{Priority, Queue, Rank, Task};
+use crate::model::task::{Priority, Queue, Rank, Task, task_digest};
 use crate::model::time::FleetTime;
 use crate::operation::queue::{Next, NextStep, Ready, ReadyList};
 use crate::working_set::records::{AttemptIndex, InQueue};
-use crate::working_set::{Need, Source, Step, Window, WorkingSet};
+use crate::working_set::{Need, Page, Rows, Source, Step, Window, WorkingSet, together};
 
 /// How many rows of a queue are asked for first when one task is wanted.
 pub const FIRST_ROWS: u32 = 8;
@@ -130,6 +131,42 @@ fn what_to_check(project: &ProjectKey, reasons: &BTreeMap<String, u64>) -> Strin
     )
 }
 
+/// Why ready tasks are not for this session.
+const MEANT_FOR_OTHERS: &str =
+    "they require capabilities that this session does not offer, or are kept for others";
+
+/// What the holder of an attempt does next, and the command for it.
+fn what_a_holder_does(set: &WorkingSet, attempt: &Attempt) -> Step<(String, String)> {
+    let id = &attempt.id.task;
+    let body = set.body(id)?;
+    let digest = task_digest(set.existing_task(id)?.kind, &body);
+    Ok(if attempt.cancel_requested {
+        (format!("stop work on {id}: its cancellation was asked for"), format!("tenure release {id}"))
+    } else if attempt.mode == AttemptMode::Recovery && attempt.disposition.is_none() {
+        (
+            format!("decide about what the expired attempt at {id} left"),
+            format!("tenure dispose {id} --disposition resume"),
+        )
+    } else if digest != attempt.task_digest {
+        (format!("read {id} again: it changed"), format!("tenure reconcile {id} --digest {digest}"))
+    } else {
+        (format!("work on {id} and close it"), close_command(&body))
+    })
+}
+
+/// How many objectives `next` looks at.
+const OBJECTIVES_LOOKED_AT: u32 = 50;
+
+/// The first objective that only waits to be closed.
+fn first_closable(set: &WorkingSet, project: &ProjectKey) -> Step<Option<Task>> {
+    let queues = vec![Queue::Objective];
+    let page = Page::Tasks { project: project.clone(), queues, after: 0, count: OBJECTIVES_LOOKED_AT };
+    let Rows::Tasks(ids) = set.page(&page)? else { unreachable!("a page of tasks holds tasks") };
+    let tasks = together(ids.iter().map(|id| set.existing_task(id)))?;
+    let closable = together(tasks.iter().map(|task| can_be_closed(set, task)))?;
+    Ok(tasks.into_iter().zip(closable).find(|(_, closable)| *closable).map(|(task, _)| task))
+}
+
 /// The answer to a claim that found nothing: a normal stop, with reasons.
 pub fn nothing_eligible(set: &WorkingSet, call: &Call, projects: &[ProjectKey]) -> Step<Refusal> {
     let mut all: BTreeMap<String, u64> = BTreeMap::new();
@@ -148,7 +185,7 @@ pub fn nothing_eligible(set: &WorkingSet, call: &Call, projects: &[ProjectKey]) 
         (ready, _) => format!("{ready} ready in {names}, but none that this session can take"),
     };
     let next = if ready > 0 {
-        "`tenure ready` shows them; they require capabilities or are kept for others".to_owned()
+        format!("`tenure ready` shows them; {MEANT_FOR_OTHERS}")
     } else {
         what_to_check(&projects[0], &all)
     };
@@ -222,16 +259,7 @@ impl Rule for Next {
         let holds = held.iter().map(|attempt| attempt.id.clone()).collect();
         if let Some(attempt) = held.first() {
             let id = attempt.id.task.clone();
-            let (do_now, command) = if attempt.cancel_requested {
-                (format!("stop work on {id}: its cancellation was asked for"), format!("tenure release {id}"))
-            } else if attempt.mode == AttemptMode::Recovery && attempt.disposition.is_none() {
-                (
-                    format!("decide about what the expired attempt at {id} left"),
-                    format!("tenure dispose {id} --disposition resume"),
-                )
-            } else {
-                (format!("work on {id} and close it"), format!("tenure close {id}"))
-            };
+            let (do_now, command) = what_a_holder_does(set, attempt)?;
             return Ok(NextStep {
                 do_now,
                 command: Some(command),
@@ -242,18 +270,42 @@ impl Rule for Next {
                 as_of: as_of(set, call),
             });
         }
-        let fresh = first_ready(set, call, &self.project, |task| is_eligible(call, session, task))?;
-        let found = match fresh {
-            Some(task) => Some((format!("claim {}", task.id), task.id)),
-            None => first_expired(set, call, &self.project, |task| is_eligible(call, session, task))?
-                .map(|task| (format!("take over {}, whose attempt expired", task.id), task.id)),
+        let mine = |task: &Task| is_eligible(call, session, task);
+        let found = if let Some(task) = first_ready(set, call, &self.project, mine)? {
+            Some((format!("claim {}", task.id), format!("tenure claim {}", task.id), task.id))
+        } else if let Some(task) = first_expired(set, call, &self.project, mine)? {
+            let do_now = format!("take over {}, whose attempt expired", task.id);
+            Some((do_now, format!("tenure claim {}", task.id), task.id))
+        } else {
+            first_closable(set, &self.project)?.map(|task| {
+                let do_now = format!("close the objective {}: its children are finished", task.id);
+                (do_now, format!("tenure close {} --revision {}", task.id, task.revision), task.id)
+            })
         };
-        let reasons = if found.is_none() { reasons(set, &self.project)? } else { BTreeMap::new() };
-        let (do_now, task) = match found {
-            Some((do_now, task)) => (do_now, Some(task)),
-            None => (format!("nothing: {}", what_to_check(&self.project, &reasons)), None),
+        if let Some((do_now, command, task)) = found {
+            return Ok(NextStep {
+                do_now,
+                command: Some(command),
+                task: Some(task),
+                holds,
+                attempt: None,
+                reasons: BTreeMap::new(),
+                as_of: as_of(set, call),
+            });
+        }
+        let reasons = reasons(set, &self.project)?;
+        let check = match total(set, &self.project)? {
+            0 => what_to_check(&self.project, &reasons),
+            ready => format!("{ready} ready, but {MEANT_FOR_OTHERS}"),
         };
-        let command = task.as_ref().map(|task| format!("tenure claim {task}"));
-        Ok(NextStep { do_now, command, task, holds, attempt: None, reasons, as_of: as_of(set, call) })
+        Ok(NextStep {
+            do_now: format!("nothing: {check}"),
+            command: None,
+            task: None,
+            holds,
+            attempt: None,
+            reasons,
+            as_of: as_of(set, call),
+        })
     }
 }
