@@ -198,7 +198,7 @@ pub struct Task {
     pub own_blockers: u32,
     /// The same without those inside its own subtree: what it passes down to its children.
     pub outer_blockers: u32,
-    /// What its unfinished ancestors pass down.
+    /// How many of its parents hold it back: by what they wait for themselves, or by what stands above them.
     pub inherited_blockers: u32,
     /// Since when it has been ready, or will be by its deferral's date; orders the queue within a priority.
     pub ready_at: FleetTime,

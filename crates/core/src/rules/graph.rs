@@ -1,6 +1,6 @@
 //! Edges and typed blockers: added, removed, raised, resolved; the facts they change are kept in the same step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -9,6 +9,7 @@ use super::readiness::{after_parent, closure, recount};
 use super::view::full;
 use super::{Rule, caller};
 use crate::envelope::Call;
+use crate::import::cycles::cycles;
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::EventKind;
 use crate::model::ids::TaskId;
@@ -135,27 +136,33 @@ impl Rule for RemoveDependency {
 }
 
 /// An imported circle is broken when one of its edges goes. Its members were all to be reached from the edge's end;
-/// those that no longer lead back to themselves lose the blocker that marked them.
+/// those that are on no circle any more lose the blocker that marked them.
 fn resolve_cycle_blockers(set: &mut WorkingSet, call: &Call, task: &TaskId, on: &TaskId) -> Step<()> {
-    let mut members = closure(BTreeSet::from([on.clone()]), |id| waits_for(set, id))?;
-    members.extend([task.clone(), on.clone()]);
+    let reached = closure(BTreeSet::from([on.clone()]), |id| waits_for(set, id))?;
+    let members: BTreeSet<TaskId> = reached.into_iter().chain([task.clone(), on.clone()]).collect();
+    let blockers = together(members.iter().map(|member| set.blockers_of(member)))?;
+    let still = on_circles(set, &members)?;
     let mut freed = BTreeSet::new();
-    for member in members {
-        let marks = set.blockers_of(&member)?.into_iter().filter(is_open_mark).collect::<Vec<_>>();
-        if marks.is_empty()
-            || closure(BTreeSet::from([member.clone()]), |id| waits_for(set, id))?.contains(&member)
-        {
-            continue;
-        }
-        for mark in marks {
+    for (member, blockers) in members.into_iter().zip(blockers) {
+        for mark in blockers.into_iter().filter(|mark| is_open_mark(mark) && !still.contains(&member)) {
             let data = json!({ "number": mark.number, "reason": "an edge of the cycle was removed" });
             set.record(EventKind::BlockerResolved, About::task(&member, data));
             set.blockers.put(Blocker { resolved_at: Some(call.now.wall), ..mark });
+            freed.insert(member.clone());
         }
-        freed.insert(member);
     }
     recount(set, call.now, &freed)?;
     Ok(())
+}
+
+/// The tasks among these that lie on a circle of waiting.
+fn on_circles(set: &WorkingSet, ids: &BTreeSet<TaskId>) -> Step<BTreeSet<TaskId>> {
+    let ids: Vec<&TaskId> = ids.iter().collect();
+    let place: BTreeMap<&TaskId, usize> = ids.iter().enumerate().map(|(place, id)| (*id, place)).collect();
+    let targets = together(ids.iter().map(|id| waits_for(set, id)))?;
+    let edges: Vec<Vec<usize>> =
+        targets.iter().map(|on| on.iter().filter_map(|on| place.get(on).copied()).collect()).collect();
+    Ok(cycles(&edges).into_iter().flatten().map(|place| ids[place].clone()).collect())
 }
 
 fn is_open_mark(blocker: &Blocker) -> bool {

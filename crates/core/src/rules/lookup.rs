@@ -3,7 +3,7 @@
 use super::view::{full, summaries};
 use super::{Rule, as_of, page_rows, project};
 use crate::envelope::Call;
-use crate::model::ids::Epoch;
+use crate::model::ids::{Epoch, positive};
 use crate::model::limits::check_line;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Lifecycle, Queue};
@@ -81,7 +81,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<u64, Refusal> {
             Refusal::new(Code::EpochChanged, "the cursor is from before a restore").next("start anew")
         );
     }
-    number.parse().map_err(|_| wrong())
+    positive(number).ok_or_else(wrong)
 }
 
 impl Rule for FindTask {

@@ -11,7 +11,7 @@ use super::view::{attempt_view, summaries};
 use super::{Rule, as_of, caller, page_rows, project};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptMode};
-use crate::model::ids::{Epoch, ProjectKey, TaskId};
+use crate::model::ids::{Epoch, ProjectKey, TaskId, positive};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Priority, Queue, Rank, Task, task_digest};
 use crate::model::time::FleetTime;
@@ -212,7 +212,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<Rank, Refusal> {
     Ok(Rank {
         priority: priority.parse().map_err(|_| wrong())?,
         ready_at: FleetTime(ready_at.parse().map_err(|_| wrong())?),
-        number: number.parse().map_err(|_| wrong())?,
+        number: positive(number).ok_or_else(wrong)?,
     })
 }
 
