@@ -245,6 +245,6 @@ fn answer(set: &WorkingSet, call: &Call, attempt: &Attempt, resumed: bool) -> St
 }
 
 fn last_handoff(set: &WorkingSet, id: &TaskId) -> Step<Option<String>> {
-    let entries = set.entries_of(id)?;
-    Ok(entries.into_iter().rev().find(|entry| entry.kind == EntryKind::Handoff).map(|entry| entry.text))
+    let (handoffs, _) = set.newest_entries(id, &[EntryKind::Handoff], 1)?;
+    Ok(handoffs.into_iter().next().map(|entry| entry.text))
 }

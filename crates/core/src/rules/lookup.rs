@@ -3,6 +3,7 @@
 use super::view::{full, summaries};
 use super::{Rule, as_of, page_rows, project};
 use crate::envelope::Call;
+use crate::model::attempt::EntryKind;
 use crate::model::ids::{Epoch, positive};
 use crate::model::limits::check_line;
 use crate::model::refusal::{Code, Refusal};
@@ -28,8 +29,8 @@ impl Rule for ShowTask {
         let entries = match self.entries {
             None => Vec::new(),
             Some(_) => {
-                let rows = page_rows(self.entries)? as usize;
-                set.entries_of(&self.task)?.into_iter().rev().take(rows).collect()
+                let rows = page_rows(self.entries)?;
+                set.newest_entries(&self.task, EntryKind::ALL, rows)?.0
             }
         };
         Ok(TaskAnswer { task, entries })

@@ -8,7 +8,7 @@ use super::queue::reasons;
 use super::task::{deferral_is_over, end_deferral};
 use super::{Rule, as_of, page_rows};
 use crate::envelope::Call;
-use crate::model::attempt::{Attempt, AttemptState};
+use crate::model::attempt::{Attempt, AttemptState, EntryKind};
 use crate::model::event::{EventKind, Receipt};
 use crate::model::ids::{EventCursor, EventNumber};
 use crate::model::limits::RECEIPT_MS;
@@ -36,8 +36,10 @@ impl Rule for ListEvents {
             None => EventNumber(0),
         };
         let page = Page::Events { after, task: self.task.clone(), count: rows + 1 };
-        let Rows::Events(found) = set.page(&page)? else { unreachable!("a page of events holds events") };
-        let more = found.len() > rows as usize;
+        let Rows::Events(found, cut) = set.page(&page)? else {
+            unreachable!("a page of events holds events")
+        };
+        let more = *cut || found.len() > rows as usize;
         let events: Vec<_> = found.iter().take(rows as usize).map(|stored| stored.event.clone()).collect();
         let number = events.last().map_or(after, |event| event.number);
         let cursor = EventCursor { epoch: call.epoch, number };
@@ -47,11 +49,10 @@ impl Rule for ListEvents {
 
 impl Rule for History {
     fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<HistoryList> {
-        let rows = page_rows(self.limit)? as usize;
+        let rows = page_rows(self.limit)?;
         set.existing_task(&self.task)?;
-        let entries = set.entries_of(&self.task)?;
-        let total = entries.len() as u64;
-        Ok(HistoryList { entries: entries.into_iter().rev().take(rows).collect(), total })
+        let (entries, total) = set.newest_entries(&self.task, EntryKind::ALL, rows)?;
+        Ok(HistoryList { entries, total })
     }
 }
 

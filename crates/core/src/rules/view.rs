@@ -5,7 +5,7 @@ use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState, EntryKind};
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::ids::TaskId;
-use crate::model::limits::PROGRESS_OVERDUE_MS;
+use crate::model::limits::{PROGRESS_OVERDUE_MS, RECOVERY_ENTRIES};
 use crate::model::task::{Blocker, Body, Task, task_digest};
 use crate::operation::view::{
     AttemptView, BlockerView, Neighbour, RecoveryPacket, Relation, TaskSummary, TaskView,
@@ -180,18 +180,17 @@ pub fn attempt_view(call: &Call, attempt: &Attempt) -> AttemptView {
     }
 }
 
+/// What the next one should see of an attempt that expired.
+const SAVED_WORK: &[EntryKind] = &[
+    EntryKind::Note,
+    EntryKind::Checkpoint,
+    EntryKind::Handoff,
+    EntryKind::RecoveryNote,
+    EntryKind::Disposition,
+];
+
 /// What an expired attempt left: its saved work and words, newest first.
 pub fn recovery_packet(set: &WorkingSet, call: &Call, attempt: &Attempt) -> Step<RecoveryPacket> {
-    let mut entries = set.entries_of(&attempt.id.task)?;
-    entries.retain(|entry| match entry.kind {
-        EntryKind::Note
-        | EntryKind::Checkpoint
-        | EntryKind::Handoff
-        | EntryKind::RecoveryNote
-        | EntryKind::Disposition => true,
-        EntryKind::Completion | EntryKind::Lesson => false,
-    });
-    entries.reverse();
-    entries.truncate(20);
+    let (entries, _) = set.newest_entries(&attempt.id.task, SAVED_WORK, RECOVERY_ENTRIES)?;
     Ok(RecoveryPacket { attempt: attempt_view(call, attempt), entries })
 }

@@ -1,5 +1,6 @@
 //! What a rule can need to know: rows by key, rows by question, parts of queues, pages of lists.
 
+use crate::model::attempt::EntryKind;
 use crate::model::event::StoredEvent;
 use crate::model::handle::Handle;
 use crate::model::ids::{
@@ -63,8 +64,15 @@ pub enum Need {
     CurrentAttemptsOf(SessionId),
     /// The current attempts in a project.
     CurrentAttemptsIn(ProjectKey),
-    /// The entries of a task's record.
-    Entries(TaskId),
+    /// The newest entries of a task's record, as far as they fit into a page.
+    NewestEntries {
+        /// The task.
+        task: TaskId,
+        /// Only entries of these kinds.
+        kinds: &'static [EntryKind],
+        /// At most so many.
+        count: u32,
+    },
     /// The receipt of an operation.
     Receipt(PrincipalName, OperationId),
     /// The next rows of a queue.
@@ -138,8 +146,8 @@ pub enum Page {
 /// What a page holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rows {
-    /// Events with their bytes and hashes.
-    Events(Vec<StoredEvent>),
+    /// Events with their bytes and hashes, and whether they were cut because a page is full.
+    Events(Vec<StoredEvent>, bool),
     /// Ids of tasks; the rows themselves are loaded with them.
     Tasks(Vec<TaskId>),
     /// Keys of projects; the rows themselves are loaded with them.
@@ -159,6 +167,15 @@ pub struct Moments {
     pub deferred_due: u64,
     /// Held tasks whose attempt has expired.
     pub expired: u64,
+}
+
+/// Which part of a task's record has been loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Newest {
+    /// So many were asked for.
+    pub count: u32,
+    /// How many there are in the store.
+    pub total: u64,
 }
 
 /// Which part of a queue has been loaded.

@@ -16,7 +16,7 @@ use tenure_core::operation::ownership::{Claim, Claimed};
 use tenure_core::operation::session::OpenSession;
 use tenure_core::secret::SessionSecret;
 use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
-use tenure_core::working_set::{Moments, Need, Page, Rows, Stop, Window, WorkingSet};
+use tenure_core::working_set::{Moments, Need, Newest, Page, Rows, Stop, Window, WorkingSet};
 
 /// A fleet in memory, its clock, and the sessions that act on it.
 pub struct World {
@@ -233,7 +233,10 @@ impl World {
             Need::AttemptsOf(id) => set.attempts.cover(AttemptIndex::Task(id)),
             Need::CurrentAttemptsOf(session) => set.attempts.cover(AttemptIndex::CurrentOf(session)),
             Need::CurrentAttemptsIn(project) => set.attempts.cover(AttemptIndex::CurrentIn(project)),
-            Need::Entries(id) => set.entries.cover(id),
+            Need::NewestEntries { task, kinds, .. } => {
+                let total = set.entries.known(&task).len() as u64;
+                set.newest.insert((task, kinds), Newest { count: u32::MAX, total });
+            }
             Need::Receipt(principal, operation) => set.receipts.load_absent((principal, operation)),
             Need::Queue { project, source, after, .. } => {
                 let window = Window { from: after, to: Rank::FIRST, complete: true };
@@ -253,7 +256,7 @@ impl World {
                 let wanted = set.events.iter().filter(|stored| {
                     stored.event.number > *after && (task.is_none() || stored.event.task == *task)
                 });
-                Rows::Events(wanted.cloned().collect())
+                Rows::Events(wanted.cloned().collect(), false)
             }
             Page::Tasks { project, queues, after, .. } => {
                 let mut ids: Vec<TaskId> = set

@@ -14,7 +14,8 @@ use super::{body, event, project, queue, receipt, session, task};
 pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
     let rows = match page {
         Page::Events { after, task, count } => {
-            Rows::Events(event::after(driver, *after, task.as_ref(), *count)?)
+            let (events, cut) = event::after(driver, *after, task.as_ref(), *count)?;
+            Rows::Events(events, cut)
         }
         Page::Tasks { project, queues, after, count } => {
             let tasks = by_number(driver, project, queues, *after, *count)?;
