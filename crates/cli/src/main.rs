@@ -1,2 +1,16 @@
-//! To be written.
-fn main() {}
+//! `tenure`: what you type. Everything it can do is an operation of the coordinator; it has no power of its own.
+
+mod arguments;
+mod command;
+mod context;
+mod fields;
+mod long_text;
+mod on_task;
+mod render;
+mod screen;
+mod stop;
+mod topic;
+
+fn main() -> std::process::ExitCode {
+    arguments::run(std::env::args_os())
+}

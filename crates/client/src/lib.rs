@@ -1,1 +1,24 @@
-//! To be written.
+//! Who calls: a typed call over the local socket, with retries that never make a second effect, the session's
+//! secrets, and the start of the daemon.
+//!
+//! Everything here is synchronous and small, because it runs in every `tenure` process. It knows no terminal: what
+//! a person should hear goes through [`call::Client`]'s notices, what went wrong is a [`failure::Failure`].
+
+pub mod aftermath;
+pub mod autostart;
+pub mod call;
+pub mod clock;
+pub mod failure;
+pub mod identity;
+pub mod mutation;
+pub mod place;
+pub mod processes;
+pub mod remote_url;
+pub mod repository;
+pub mod route;
+pub mod session;
+pub mod session_file;
+pub mod transport;
+
+/// The version of the protocol that this client speaks.
+pub const PROTOCOL: u32 = 1;

@@ -1,0 +1,183 @@
+//! The command line: one tree of commands, the same options everywhere.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use tenure_client::place::Wish;
+use tenure_core::model::refusal::{Code, Problem, Refusal};
+
+use crate::command::{
+    audit, blocker, config, demo, dependency, doctor, help, import, init, ownership, project, queue, record,
+    serve, session, start, task, version,
+};
+use crate::context::Context;
+use crate::screen::Screen;
+use crate::stop::Stop;
+
+/// The coordinator for fleets of coding agents
+///
+/// An agent holds a piece of work only while its lease is alive; one place decides who holds what, records what
+/// happened, and can prove it. Without a command: what is ready here.
+#[derive(Parser)]
+#[command(name = "tenure", version, disable_help_subcommand = true, infer_long_args = false)]
+#[command(after_help = "The loop: ready, claim, heartbeat, note, checkpoint, then close or handoff.\n\
+    More: `tenure help exit-codes`, `tenure help sessions`, `tenure demo`.")]
+pub struct Arguments {
+    /// Answer in JSON; with names, only these fields of the rows
+    #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, require_equals = true,
+          default_missing_value = "", value_delimiter = ',', display_order = 900)]
+    json: Option<Vec<String>>,
+    /// Call as this session, under a name of your own
+    #[arg(id = "session_name", long = "session", global = true, value_name = "NAME", display_order = 901)]
+    session: Option<String>,
+    /// The server to use
+    #[arg(long, global = true, value_name = "URL", display_order = 902)]
+    server: Option<String>,
+    /// Use the store of this machine although a server is configured
+    #[arg(long, global = true, display_order = 903)]
+    local: bool,
+    /// Leave out remarks on standard error
+    #[arg(long, short, global = true, display_order = 904)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Ready(queue::Ready),
+    Claim(Box<ownership::Claim>),
+    #[command(alias = "hb")]
+    Heartbeat(ownership::Heartbeat),
+    Note(ownership::Note),
+    Checkpoint(ownership::Checkpoint),
+    #[command(name = "handoff")]
+    HandOff(ownership::HandOff),
+    Release(ownership::Release),
+    Close(Box<ownership::Close>),
+    Show(task::Show),
+    Explain(queue::Explain),
+    Next(queue::Next),
+    Dispose(ownership::Dispose),
+    Reconcile(ownership::Reconcile),
+    Attempts(ownership::Attempts),
+    History(record::History),
+    /// Write tasks down, change them, end them without an attempt
+    #[command(subcommand)]
+    Task(Box<task::Command>),
+    /// Say which tasks wait for which
+    #[command(subcommand)]
+    Dependency(dependency::Command),
+    /// Say what else a task waits for
+    #[command(subcommand)]
+    Blocker(blocker::Command),
+    /// Bodies of work, their policy, and the repositories bound to them
+    #[command(subcommand)]
+    Project(project::Command),
+    /// Who works here
+    #[command(subcommand)]
+    Session(session::Command),
+    Events(record::Events),
+    Stats(record::Statistics),
+    /// Check the record
+    #[command(subcommand)]
+    Audit(audit::Command),
+    /// Bring in another tracker's tasks
+    #[command(subcommand)]
+    Import(import::Command),
+    Init(init::Init),
+    Demo(demo::Demo),
+    Doctor(doctor::Doctor),
+    Serve(serve::Serve),
+    /// Where settings come from
+    #[command(subcommand)]
+    Config(config::Command),
+    Version(version::Version),
+    Help(help::Help),
+}
+
+/// Runs the command that was typed.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let wants_json = words.iter().any(|word| word.to_string_lossy().starts_with("--json"));
+    let parsed = Arguments::command()
+        .try_get_matches_from(words)
+        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help that was asked for is no error; whatever else clap says is bad input.
+            error.print().ok();
+            if wants_json && error.use_stderr() {
+                let problem =
+                    Problem::from(&Refusal::new(Code::InvalidInput, what(&error)).next("tenure help"));
+                let json = serde_json::to_string(&problem).expect("a problem is plain data");
+                Screen { json: Some(Vec::new()), quiet: true }.json(&json);
+            }
+            return ExitCode::from(u8::from(error.use_stderr()));
+        }
+    };
+    let fields = arguments.json.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
+    let screen = Screen { json: fields, quiet: arguments.quiet };
+    let wish = Wish { server: arguments.server, local: arguments.local };
+    let context = Context::new(screen.clone(), arguments.session, wish);
+    if let Some(Command::Serve(serve)) = arguments.command {
+        return serve::run(serve, &context);
+    }
+    screen.end(dispatch(arguments.command, &context))
+}
+
+/// What is wrong with the words, in one line.
+fn what(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
+    match command {
+        None => start::run(context),
+        Some(Command::Ready(ready)) => context.perform(&ready.resolve(context)?),
+        Some(Command::Claim(claim)) => ownership::claim(*claim, context),
+        Some(Command::Heartbeat(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Note(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Checkpoint(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::HandOff(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Release(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Close(close)) => ownership::close(*close, context),
+        Some(Command::Show(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Explain(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Next(next)) => context.perform(&next.resolve(context)?),
+        Some(Command::Dispose(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Reconcile(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Attempts(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::History(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Task(command)) => task::run(*command, context),
+        Some(Command::Dependency(command)) => dependency::run(command, context),
+        Some(Command::Blocker(command)) => blocker::run(command, context),
+        Some(Command::Project(command)) => project::run(command, context),
+        Some(Command::Session(command)) => session::run(command, context),
+        Some(Command::Events(events)) => context.perform(&events),
+        Some(Command::Stats(statistics)) => context.perform(&statistics),
+        Some(Command::Audit(audit::Command::Verify)) => audit::verify(context),
+        Some(Command::Import(command)) => import::run(command, context),
+        Some(Command::Init(init)) => init::run(init, context),
+        Some(Command::Demo(demo)) => demo::run(&demo, context),
+        Some(Command::Doctor(doctor)) => doctor::run(&doctor, context),
+        Some(Command::Serve(_)) => unreachable!("a server is run before anything else is looked at"),
+        Some(Command::Config(command)) => config::run(&command, context),
+        Some(Command::Version(version)) => version::run(&version, context),
+        Some(Command::Help(help)) => help::run(&help, context, Arguments::command()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_of_commands_is_sound() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,23 @@
+//! Edges between tasks.
+
+use clap::Subcommand;
+use tenure_core::operation::graph::{AddDependency, RemoveDependency};
+
+use crate::context::Context;
+use crate::on_task::OnTask;
+use crate::stop::Stop;
+
+/// `tenure dependency …`.
+#[derive(Subcommand)]
+pub enum Command {
+    Add(OnTask<AddDependency, false>),
+    Remove(OnTask<RemoveDependency, false>),
+}
+
+/// Runs one.
+pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
+    match command {
+        Command::Add(operation) => context.perform_on(operation.resolve(context)?),
+        Command::Remove(operation) => context.perform_on(operation.resolve(context)?),
+    }
+}

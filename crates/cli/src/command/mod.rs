@@ -1,0 +1,20 @@
+//! The commands, one file per noun.
+
+pub mod audit;
+pub mod blocker;
+pub mod config;
+pub mod demo;
+pub mod dependency;
+pub mod doctor;
+pub mod help;
+pub mod import;
+pub mod init;
+pub mod ownership;
+pub mod project;
+pub mod queue;
+pub mod record;
+pub mod serve;
+pub mod session;
+pub mod start;
+pub mod task;
+pub mod version;

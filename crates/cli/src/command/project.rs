@@ -1,0 +1,66 @@
+//! Projects. The repository of a binding is this checkout's when none is named.
+
+use clap::Subcommand;
+use tenure_core::model::ids::ProjectKey;
+use tenure_core::operation::project::{
+    BindProject, CreateProject, EditProject, ListProjects, ShowProject, UnbindProject,
+};
+
+use crate::context::Context;
+use crate::stop::{Stop, usage};
+
+/// `tenure project …`.
+#[derive(Subcommand)]
+pub enum Command {
+    Create(CreateProject),
+    List(ListProjects),
+    Show(ShowProject),
+    Edit(EditProject),
+    /// Bind a place in a repository to a project
+    ///
+    /// Inside a repository the longest bound folder wins. Clones and worktrees of one repository share its binding.
+    Bind(Place),
+    /// Remove the binding of a place in a repository
+    Unbind(Place),
+}
+
+/// A project and a place in a repository.
+#[derive(clap::Args)]
+pub struct Place {
+    /// The project's key
+    project: ProjectKey,
+    /// The repository's identity: normalised remote URL or canonical Git directory; this checkout's when absent
+    #[arg(long)]
+    repository: Option<String>,
+    /// The folder inside it; the whole repository when absent
+    #[arg(long, default_value = "", hide_default_value = true)]
+    folder: String,
+}
+
+/// Runs one.
+pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
+    match command {
+        Command::Create(operation) => context.perform(&operation),
+        Command::List(operation) => context.perform(&operation),
+        Command::Show(operation) => context.perform(&operation),
+        Command::Edit(operation) => context.perform(&operation),
+        Command::Bind(Place { project, repository, folder }) => {
+            let repository = repository_or_here(repository, context)?;
+            context.perform(&BindProject { project, repository, folder })
+        }
+        Command::Unbind(Place { project, repository, folder }) => {
+            let repository = repository_or_here(repository, context)?;
+            context.perform(&UnbindProject { project, repository, folder })
+        }
+    }
+}
+
+fn repository_or_here(named: Option<String>, context: &Context) -> Result<String, Stop> {
+    if let Some(named) = named {
+        return Ok(named);
+    }
+    context
+        .checkout()
+        .and_then(|checkout| checkout.identities.into_iter().next())
+        .ok_or_else(|| usage("this folder lies in no Git checkout", "name the repository with --repository"))
+}

@@ -1,0 +1,58 @@
+//! Sessions. Opening one is seldom typed: the first command that needs a session opens it.
+
+use clap::Subcommand;
+use tenure_client::session::Particulars;
+use tenure_core::model::ids::{Capability, SessionId};
+use tenure_core::operation::session::{CloseSession, ListSessions, ShowSession};
+
+use crate::context::Context;
+use crate::stop::Stop;
+
+/// `tenure session …`.
+#[derive(Subcommand)]
+pub enum Command {
+    Open(Open),
+    Show(Show),
+    List(ListSessions),
+    Close(CloseSession),
+}
+
+/// Open the calling session, with what it offers to tasks
+#[derive(clap::Args)]
+pub struct Open {
+    /// Give up the session that is known under this name, and open another
+    #[arg(long)]
+    anew: bool,
+    /// What it offers to tasks that require something; repeatable
+    #[arg(long = "capability")]
+    capabilities: Vec<Capability>,
+    /// The session that starts this one, for a subagent
+    #[arg(long)]
+    parent: Option<SessionId>,
+}
+
+/// Show a session by id or five-word handle; the calling one when absent
+#[derive(clap::Args)]
+pub struct Show {
+    /// The id or the handle
+    session: Option<String>,
+}
+
+/// Runs one.
+pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
+    match command {
+        Command::Open(Open { anew, capabilities, parent }) => {
+            let session = context.open_session(&Particulars { parent, capabilities, anew })?;
+            context.perform(&ShowSession { session: session.id.to_string() })
+        }
+        Command::Show(Show { session }) => {
+            let session = match session {
+                Some(session) => session,
+                None => context.session()?.id.to_string(),
+            };
+            context.perform(&ShowSession { session })
+        }
+        Command::List(operation) => context.perform(&operation),
+        Command::Close(operation) => context.perform(&operation),
+    }
+}

@@ -1,0 +1,81 @@
+//! Tasks.
+
+use clap::Subcommand;
+use tenure_core::model::time::WallTime;
+use tenure_core::operation::task;
+
+use crate::context::Context;
+use crate::on_task::{InProject, OnTask};
+use crate::render::time;
+use crate::stop::Stop;
+
+/// `tenure show`.
+pub type Show = OnTask<task::ShowTask, true>;
+
+/// `tenure task …`.
+#[derive(Subcommand)]
+pub enum Command {
+    Create(InProject<task::CreateTask>),
+    Edit(OnTask<task::EditTask, false>),
+    List(InProject<task::ListTasks>),
+    Show(Show),
+    Find(InProject<task::FindTask>),
+    Open(OnTask<task::OpenTask, false>),
+    Defer(Defer),
+    Resume(OnTask<task::ResumeTask, false>),
+    Archive(OnTask<task::ArchiveTask, false>),
+    Cancel(Cancel),
+    Reopen(OnTask<task::ReopenTask, false>),
+    ForceRelease(OnTask<task::ForceRelease, false>),
+}
+
+/// `tenure task defer`.
+#[derive(clap::Args)]
+pub struct Defer {
+    #[command(flatten)]
+    operation: OnTask<task::DeferTask, false>,
+    /// Until when: a date (2027-01-31) or a moment (2027-01-31T09:00:00Z); until it is resumed when absent
+    #[arg(long, value_parser = time::parse)]
+    until: Option<WallTime>,
+}
+
+/// `tenure task cancel`.
+#[derive(clap::Args)]
+pub struct Cancel {
+    #[command(flatten)]
+    operation: OnTask<task::CancelTask, false>,
+    /// Show the task and what waits for it, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs one.
+pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
+    match command {
+        Command::Create(operation) => context.perform(&operation.resolve(context)?),
+        Command::Edit(operation) => context.perform_on(operation.resolve(context)?),
+        Command::List(operation) => context.perform(&operation.resolve(context)?),
+        Command::Show(operation) => context.perform_on(operation.resolve(context)?),
+        Command::Find(operation) => context.perform(&operation.resolve(context)?),
+        Command::Open(operation) => context.perform_on(operation.resolve(context)?),
+        Command::Defer(defer) => {
+            let (mut operation, operand) = defer.operation.resolve(context)?;
+            operation.until = defer.until;
+            context.perform_on((operation, operand))
+        }
+        Command::Resume(operation) => context.perform_on(operation.resolve(context)?),
+        Command::Archive(operation) => context.perform_on(operation.resolve(context)?),
+        Command::Cancel(cancel) => {
+            let (operation, operand) = cancel.operation.resolve(context)?;
+            if cancel.dry_run {
+                context
+                    .screen
+                    .remark("nothing was changed; this is what would be cancelled, and what waits for it");
+                return context.perform_on((task::ShowTask { task: operation.task, entries: None }, operand));
+            }
+            context.perform_on((operation, operand))
+        }
+        Command::Reopen(operation) => context.perform_on(operation.resolve(context)?),
+        Command::ForceRelease(operation) => context.perform_on(operation.resolve(context)?),
+    }
+}

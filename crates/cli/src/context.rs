@@ -1,0 +1,279 @@
+//! What a command needs beside its arguments: the store's daemon, who calls, and which project is meant. Each is
+//! found out when it is first needed, so that a command costs only what it uses.
+
+use std::cell::OnceCell;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use tenure_client::autostart::Start;
+use tenure_client::call::{Answered, Client};
+use tenure_client::failure::Failure;
+use tenure_client::identity::{Identity, Surroundings, identify};
+use tenure_client::place::{self, Wish};
+use tenure_client::processes;
+use tenure_client::repository::{self, Checkout};
+use tenure_client::session::{Particulars, Session};
+use tenure_core::model::ids::{ProjectKey, TaskId};
+use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::project::ResolveProject;
+use tenure_core::operation::task::FindTask;
+use tenure_core::operation::{Access, Effect, Fencing, Operation};
+
+use crate::fields;
+use crate::render::{Page, Show};
+use crate::screen::Screen;
+use crate::stop::{Stop, usage};
+
+/// The surroundings of one command.
+pub struct Context {
+    /// How to answer.
+    pub screen: Screen,
+    /// The name given with `--session`.
+    pub session_name: Option<String>,
+    /// What the command line says about the place.
+    pub wish: Wish,
+    /// The folder the command was given in.
+    pub folder: PathBuf,
+    client: OnceCell<Client>,
+    session: OnceCell<Session>,
+}
+
+/// Reads the environment.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+impl Context {
+    /// The surroundings of a command that answers like this.
+    pub fn new(screen: Screen, session_name: Option<String>, wish: Wish) -> Self {
+        let folder = std::env::current_dir().unwrap_or_default();
+        Self { screen, session_name, wish, folder, client: OnceCell::new(), session: OnceCell::new() }
+    }
+
+    /// The state folder of the store.
+    pub fn store(&self) -> Result<PathBuf, Stop> {
+        Ok(place::store(&self.wish, &variable)?)
+    }
+
+    /// The caller of the store's daemon.
+    pub fn client(&self) -> Result<&Client, Stop> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let store = self.store()?;
+        if std::io::stderr().is_terminal() {
+            self.say_store(&store);
+        }
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::file("find", Path::new("the tenure executable"), &error))?;
+        let screen = self.screen.clone();
+        let notice = Box::new(move |text: &str| screen.remark(&format!("tenure: {text}")));
+        let start = Start { program, arguments: Vec::new() };
+        Ok(self.client.get_or_init(|| Client::new(&store, Some(start), notice)))
+    }
+
+    fn say_store(&self, store: &Path) {
+        self.screen.remark(&format!("local store: {}, this machine only", store.display()));
+    }
+
+    /// Who calls.
+    pub fn identity(&self) -> Result<Identity, Refusal> {
+        identify(&Surroundings {
+            explicit: self.session_name.as_deref(),
+            variable: &variable,
+            process: &processes::process,
+            pid: std::process::id(),
+        })
+    }
+
+    /// The caller's session; opened when it has none.
+    pub fn session(&self) -> Result<&Session, Stop> {
+        if let Some(session) = self.session.get() {
+            return Ok(session);
+        }
+        let session = self.open_session(&Particulars::default())?;
+        Ok(self.session.get_or_init(|| session))
+    }
+
+    /// Opens the caller's session.
+    pub fn open_session(&self, particulars: &Particulars) -> Result<Session, Stop> {
+        let identity = self.identity()?;
+        let session = Session::open(self.client()?, &identity, particulars)?;
+        if session.is_new && !std::io::stderr().is_terminal() {
+            self.say_store(self.client()?.folder());
+        }
+        Ok(session)
+    }
+
+    /// Asks for an operation, as the caller's session where it needs one.
+    pub fn call<O: Operation>(&self, operation: &O) -> Result<Answered<O::Answer>, Stop> {
+        if O::SPEC.access == Access::Anyone && O::SPEC.effect == Effect::Read {
+            return Ok(self.client()?.call(operation, None)?);
+        }
+        let session = self.session()?;
+        match self.client()?.call(operation, Some(session)) {
+            Err(Failure::Refused(refusal)) if self.may_open_anew::<O>(&refusal, session)? => {
+                self.screen.remark(&format!("tenure: {}; a new session was opened", refusal.detail));
+                let anew = Particulars { anew: true, ..Particulars::default() };
+                let session = self.open_session(&anew)?;
+                Ok(self.client()?.call(operation, Some(&session))?)
+            }
+            Err(Failure::Refused(mut refusal)) if is_of_session(refusal.code) => {
+                refusal.next_actions.push("tenure session open --anew".to_owned());
+                Err(refusal.into_stop())
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Whether a session that is over can be followed by another in silence: only when it holds nothing.
+    fn may_open_anew<O: Operation>(&self, refusal: &Refusal, session: &Session) -> Result<bool, Stop> {
+        Ok(is_of_session(refusal.code) && O::SPEC.fencing != Fencing::Required && session.held()?.is_empty())
+    }
+
+    /// Asks for an operation and prints its answer.
+    pub fn perform<O: Operation>(&self, operation: &O) -> Result<(), Stop>
+    where
+        O::Answer: Show,
+    {
+        let answered = self.call(operation)?;
+        self.print(&answered)
+    }
+
+    /// Asks for an operation on a task that was named by `operand`, and prints its answer. A name that looks like
+    /// an id of another tracker may be an alias here.
+    pub fn perform_on<O: Operation>(&self, (operation, operand): (O, Option<String>)) -> Result<(), Stop>
+    where
+        O::Answer: Show,
+    {
+        match (self.call(&operation), operand) {
+            (Err(Stop::Failure(failure)), Some(operand)) if failure.code() == Code::NotFound => {
+                let Ok(task) = self.alias(&operand) else { return Err(failure.into()) };
+                let mut input = serde_json::to_value(&operation).expect("inputs are plain data");
+                input["task"] = serde_json::Value::String(task.to_string());
+                self.perform(&tenure_core::json::parse::<O>(input)?)
+            }
+            (outcome, _) => self.print(&outcome?),
+        }
+    }
+
+    /// Prints an answer: as it came, some fields of it, or for a person.
+    pub fn print<A: Show + tenure_core::operation::Answer>(
+        &self,
+        answered: &Answered<A>,
+    ) -> Result<(), Stop> {
+        match &self.screen.json {
+            Some(names) if !names.is_empty() => {
+                self.screen.json(&fields::filter::<A>(&answered.json, names)?);
+            }
+            Some(_) => self.screen.json(&String::from_utf8_lossy(&answered.json)),
+            None => {
+                let mut page = Page::new();
+                answered.value.show(&mut page);
+                self.screen.data(&page.finish());
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints what is no operation's answer.
+    pub fn print_value(&self, value: &serde_json::Value, human: &str) {
+        if self.screen.json.is_some() {
+            self.screen.json(&value.to_string());
+        } else {
+            self.screen.data(human);
+        }
+    }
+
+    /// The Git checkout that the command was given in.
+    pub fn checkout(&self) -> Option<Checkout> {
+        repository::checkout(&self.folder)
+    }
+
+    /// The project: the named one, else the one that this checkout is bound to.
+    pub fn project(&self, named: Option<&ProjectKey>) -> Result<ProjectKey, Stop> {
+        if let Some(named) = named {
+            return Ok(named.clone());
+        }
+        let Some(checkout) = self.checkout() else {
+            return Err(Refusal::new(
+                Code::AmbiguousProject,
+                "no project is named and this folder lies in no Git checkout",
+            )
+            .next("name it with --project KEY; `tenure project list` shows them")
+            .into());
+        };
+        match self.bound_project(&checkout)? {
+            Some(project) => Ok(project),
+            None => Err(Refusal::new(
+                Code::AmbiguousProject,
+                format!("no project is named and {} is bound to none", checkout.top.display()),
+            )
+            .next("tenure init KEY")
+            .next("name it with --project KEY; `tenure project list` shows them")
+            .into()),
+        }
+    }
+
+    /// The project that a checkout is bound to.
+    pub fn bound_project(&self, checkout: &Checkout) -> Result<Option<ProjectKey>, Stop> {
+        let question =
+            ResolveProject { repositories: checkout.identities.clone(), folder: checkout.folder.clone() };
+        match self.client()?.call(&question, None) {
+            Ok(answer) => Ok(Some(answer.value.binding.project)),
+            Err(failure) if failure.code() == Code::NotFound => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// The task that an operand names: by id, else by alias.
+    pub fn task(&self, operand: &str) -> Result<TaskId, Stop> {
+        operand.parse().or_else(|_| self.alias(operand))
+    }
+
+    fn alias(&self, alias: &str) -> Result<TaskId, Stop> {
+        let project = self.project(None)?;
+        let found = self.client()?.call(&FindTask { project, alias: alias.to_owned() }, None)?;
+        Ok(found.value.task.id)
+    }
+
+    /// The task that the caller holds, if it is exactly one in this checkout's project.
+    pub fn held_task(&self) -> Result<TaskId, Stop> {
+        let identity = self.identity()?;
+        let session = Session::existing(self.client()?, &identity)?;
+        let mut held = session.map(|session| session.held()).transpose()?.unwrap_or_default();
+        if let Some(checkout) = self.checkout()
+            && let Some(project) = self.bound_project(&checkout)?
+        {
+            held.retain(|task| task.project == project);
+        }
+        match &held[..] {
+            [task] => Ok(task.clone()),
+            [] => Err(Refusal::new(Code::NotHolder, format!("{} holds no task here", identity.name))
+                .next("name the task, or take one with `tenure claim`")
+                .into()),
+            several => {
+                let names: Vec<String> = several.iter().map(ToString::to_string).collect();
+                Err(usage(
+                    format!("{} holds {} tasks here: {}", identity.name, names.len(), names.join(", ")),
+                    "name one of them",
+                ))
+            }
+        }
+    }
+}
+
+fn is_of_session(code: Code) -> bool {
+    matches!(code, Code::SessionUnknown | Code::SessionClosed | Code::EpochChanged)
+}
+
+/// Turns a boxed refusal back into a bad end.
+trait IntoStop {
+    fn into_stop(self) -> Stop;
+}
+
+impl IntoStop for Box<Refusal> {
+    fn into_stop(self) -> Stop {
+        Stop::Failure(Failure::Refused(self))
+    }
+}

@@ -1,0 +1,90 @@
+//! `--json=a,b`: an answer with some fields of its rows. The envelope around the rows stays.
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+use tenure_core::operation::Answer;
+
+use crate::stop::{Stop, usage};
+
+/// The fields of answers that hold its rows, or its one record.
+const ROWS: [&str; 10] = [
+    "tasks", "projects", "sessions", "events", "task", "project", "session", "binding", "entries", "attempts",
+];
+
+/// Keeps the named fields of an answer's rows. A name that no row can have is refused with those that it can.
+pub fn filter<A: Answer>(json: &[u8], names: &[String]) -> Result<String, Stop> {
+    let mut answer: Map<String, Value> = serde_json::from_slice(json)
+        .map_err(|_| usage("this answer has no fields", "leave out the field names"))?;
+    let (place, known) = rows_of::<A>();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        let detail = format!("`{unknown}` is no field of these rows");
+        return Err(usage(detail, format!("choose from: {}", known.join(", "))));
+    }
+    let keep = |fields: &mut Map<String, Value>| fields.retain(|name, _| names.contains(name));
+    match place {
+        None => keep(&mut answer),
+        Some(place) => match answer.get_mut(place) {
+            Some(Value::Array(rows)) => rows.iter_mut().filter_map(Value::as_object_mut).for_each(keep),
+            Some(Value::Object(record)) => keep(record),
+            _ => {}
+        },
+    }
+    Ok(Value::Object(answer).to_string())
+}
+
+/// Where an answer's rows are (nowhere: the answer is the row) and the fields that they can have.
+fn rows_of<A: Answer>() -> (Option<&'static str>, Vec<String>) {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let schema = Value::from(settings.into_generator().into_root_schema_for::<A>());
+    let names = |schema: &Value| -> Option<Vec<String>> {
+        Some(schema.get("properties")?.as_object()?.keys().cloned().collect())
+    };
+    for place in ROWS {
+        let Some(property) = schema.get("properties").and_then(|fields| fields.get(place)) else { continue };
+        if let Some(known) = names(property.get("items").unwrap_or(property)) {
+            return (Some(place), known);
+        }
+    }
+    (None, names(&schema).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::operation::queue::ReadyList;
+    use tenure_core::operation::record::Counts;
+    use tenure_core::operation::task::TaskAnswer;
+
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        text.split(',').map(str::to_owned).collect()
+    }
+
+    fn kept<A: Answer>(json: &str, fields: &str) -> String {
+        filter::<A>(json.as_bytes(), &names(fields)).expect("known fields")
+    }
+
+    #[test]
+    fn rows_are_filtered_and_the_envelope_stays() {
+        let list = r#"{"tasks":[{"id":"a-1","title":"t","priority":2}],"total":1,"reasons":{}}"#;
+        assert_eq!(
+            kept::<ReadyList>(list, "id,holder"),
+            r#"{"reasons":{},"tasks":[{"id":"a-1"}],"total":1}"#
+        );
+        assert_eq!(
+            kept::<TaskAnswer>(r#"{"task":{"id":"a-1","title":"t"}}"#, "title"),
+            r#"{"task":{"title":"t"}}"#
+        );
+        assert_eq!(kept::<Counts>(r#"{"projects":{},"events":3}"#, "events"), r#"{"events":3}"#);
+    }
+
+    #[test]
+    fn an_unknown_field_lists_the_known_ones_also_when_there_are_no_rows() {
+        let stop = filter::<ReadyList>(br#"{"tasks":[]}"#, &names("id,titel")).expect_err("unknown");
+        let Stop::Failure(failure) = stop else { panic!("a refusal") };
+        let problem = failure.problem();
+        assert!(problem.detail.contains("`titel`"), "{}", problem.detail);
+        assert!(problem.next_actions[0].contains("id") && problem.next_actions[0].contains("title"));
+        assert_eq!(problem.exit_code, 1);
+    }
+}

@@ -1,0 +1,75 @@
+//! Long text by argument, from a file, or from standard input with `-`. Its bytes are kept as they are.
+
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use tenure_core::model::limits;
+
+use crate::stop::{Stop, usage};
+
+/// The fields that may be long, the main one of an operation first.
+const FIELDS: [&str; 5] = ["text", "description", "note", "reason", "reopening"];
+
+/// The field that `--file` fills, among those that a request has.
+pub fn main_field(has: impl Fn(&str) -> bool) -> Option<&'static str> {
+    FIELDS.into_iter().take(3).find(|field| has(field))
+}
+
+/// Puts in what `-` or `--file` stand for.
+pub fn fill(fields: &mut Map<String, Value>, main: Option<&str>, file: Option<&Path>) -> Result<(), Stop> {
+    if let (Some(main), Some(file)) = (main, file) {
+        let text = read_file(file, limits::TEXT_BYTES)?;
+        fields.insert(main.to_owned(), Value::String(text));
+    }
+    let dashes: Vec<&str> =
+        FIELDS.into_iter().filter(|field| fields.get(*field).is_some_and(|value| value == "-")).collect();
+    match dashes[..] {
+        [] => Ok(()),
+        [field] => {
+            fields.insert(field.to_owned(), Value::String(read_input(limits::TEXT_BYTES)?));
+            Ok(())
+        }
+        _ => Err(usage(
+            format!("{} cannot all be read from standard input", dashes.join(" and ")),
+            "use `-` once",
+        )),
+    }
+}
+
+/// Reads a file, or standard input for `-`.
+pub fn read_file(path: &Path, bytes_max: usize) -> Result<String, Stop> {
+    if path.as_os_str() == "-" {
+        return read_input(bytes_max);
+    }
+    let shown = path.display();
+    let file = std::fs::File::open(path)
+        .map_err(|error| usage(format!("cannot read {shown}: {error}"), "name a file that can be read"))?;
+    bounded(file, &shown.to_string(), bytes_max)
+}
+
+/// Reads standard input to its end. A terminal is refused, because nobody may be there to type.
+fn read_input(bytes_max: usize) -> Result<String, Stop> {
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        return Err(usage(
+            "`-` reads standard input, and that is a terminal",
+            "pipe the text in, give it as an argument, or name a file",
+        ));
+    }
+    bounded(input.lock(), "standard input", bytes_max)
+}
+
+fn bounded(source: impl Read, shown: &str, bytes_max: usize) -> Result<String, Stop> {
+    let mut bytes = Vec::new();
+    source
+        .take(bytes_max as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| usage(format!("cannot read {shown}: {error}"), "name a file that can be read"))?;
+    if bytes.len() > bytes_max {
+        return Err(usage(format!("{shown} is longer than {bytes_max} bytes"), "shorten it"));
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        usage(format!("{shown} is not UTF-8 text"), "convert it to UTF-8, or attach it elsewhere")
+    })
+}

@@ -1,0 +1,204 @@
+//! Lists: tasks, projects, sessions, and what can be done.
+
+use std::collections::BTreeMap;
+
+use tenure_core::operation::project::{BindingAnswer, ProjectAnswer, ProjectList, ProjectView};
+use tenure_core::operation::queue::{Explanation, NextStep, ReadyList};
+use tenure_core::operation::record::Counts;
+use tenure_core::operation::session::{SessionAnswer, SessionList, SessionView};
+use tenure_core::operation::task::TaskList;
+use tenure_core::operation::view::TaskSummary;
+
+use super::{Page, Show, joined, task, time};
+
+/// Tasks in a table.
+pub fn tasks(rows: &[TaskSummary], page: &mut Page) {
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|task| {
+            let holder = task.holder.as_ref().map(ToString::to_string).unwrap_or_default();
+            [
+                task.id.to_string(),
+                task.priority.to_string(),
+                task.status.to_string(),
+                holder,
+                task.title.clone(),
+            ]
+        })
+        .collect();
+    if rows.iter().all(|row| row[3].is_empty()) {
+        let rows: Vec<_> =
+            rows.into_iter().map(|[id, priority, status, _, title]| [id, priority, status, title]).collect();
+        page.table(["TASK", "PRIORITY", "STATUS", "TITLE"], &rows);
+    } else {
+        page.table(["TASK", "PRIORITY", "STATUS", "HOLDER", "TITLE"], &rows);
+    }
+}
+
+/// Counts as `3 blocked, 1 in_progress`.
+pub fn counts(counts: &BTreeMap<String, u64>) -> String {
+    counts
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+impl Show for ReadyList {
+    fn show(&self, page: &mut Page) {
+        if self.tasks.is_empty() {
+            page.line("nothing is ready");
+            page.field("not ready", &counts(&self.reasons));
+            page.field("next", self.next.as_deref().unwrap_or_default());
+            return;
+        }
+        tasks(&self.tasks, page);
+        if let Some(cursor) = &self.cursor {
+            page.line(&format!("{} of {} shown; go on with --cursor {cursor}", self.tasks.len(), self.total));
+        }
+    }
+}
+
+impl Show for TaskList {
+    fn show(&self, page: &mut Page) {
+        if self.tasks.is_empty() {
+            page.line("no tasks");
+            return;
+        }
+        tasks(&self.tasks, page);
+        if let Some(cursor) = &self.cursor {
+            page.line(&format!("{} shown; go on with --cursor {cursor}", self.tasks.len()));
+        }
+    }
+}
+
+impl Show for Explanation {
+    fn show(&self, page: &mut Page) {
+        let ready = if self.ready { "can be claimed" } else { "cannot be claimed" };
+        page.line(&format!("{} is {} and {ready}", self.task, self.status));
+        page.line(&self.reason);
+        for step in &self.chain {
+            page.line(&format!("  {} ({}): {}", step.task, step.status, step.because));
+        }
+        page.field("next", &self.next);
+    }
+}
+
+impl Show for NextStep {
+    fn show(&self, page: &mut Page) {
+        page.line(&self.do_now);
+        if let Some(command) = &self.command {
+            page.line(&format!("  {command}"));
+        }
+        if let Some(attempt) = &self.attempt {
+            page.field("lease", &task::holder(attempt));
+        }
+        page.field("not ready", &counts(&self.reasons));
+    }
+}
+
+fn project(project: &ProjectView, page: &mut Page) {
+    page.line(&format!("{}  {}", project.key, project.name));
+    let policy = &project.policy;
+    let mut text = format!("{} workflow, {} recovery", policy.workflow, policy.recovery);
+    if let Some(lease_ms) = policy.lease_ms {
+        text = format!("{text}, leases of {}", time::duration(lease_ms));
+    }
+    if let Some(most) = policy.attempts_max {
+        text = format!("{text}, at most {most} attempts at once");
+    }
+    if let Some(most) = policy.attempts_per_principal_max {
+        text = format!("{text}, at most {most} of one agent");
+    }
+    page.field("policy", &text);
+    page.field("revision", &project.revision.to_string());
+    page.field("tasks", &counts(&project.tasks));
+}
+
+impl Show for ProjectAnswer {
+    fn show(&self, page: &mut Page) {
+        project(&self.project, page);
+    }
+}
+
+impl Show for ProjectList {
+    fn show(&self, page: &mut Page) {
+        if self.projects.is_empty() {
+            page.line("no projects; create one with `tenure init KEY` or `tenure project create KEY`");
+            return;
+        }
+        let rows: Vec<_> = self
+            .projects
+            .iter()
+            .map(|project| [project.key.to_string(), counts(&project.tasks), project.name.clone()])
+            .collect();
+        page.table(["PROJECT", "TASKS", "NAME"], &rows);
+    }
+}
+
+impl Show for BindingAnswer {
+    fn show(&self, page: &mut Page) {
+        let binding = &self.binding;
+        let folder =
+            if binding.folder.is_empty() { String::new() } else { format!(", folder {}", binding.folder) };
+        page.line(&format!("{} is the project of {}{folder}", binding.project, binding.repository));
+    }
+}
+
+fn session(session: &SessionView, page: &mut Page) {
+    page.line(&format!("{}  {}", session.name, session.handle));
+    let state = match (session.open, session.present) {
+        (true, true) => "present",
+        (true, false) => "not heard of lately",
+        (false, _) => "closed",
+    };
+    page.field("state", &format!("{state}, opened {}", time::moment(session.opened_at)));
+    page.field("id", session.id.as_str());
+    page.field("harness", session.harness.as_deref().unwrap_or_default());
+    page.field("workstation", session.workstation.as_deref().unwrap_or_default());
+    page.field("offers", &joined(&session.capabilities));
+    page.field("holds", &joined(&session.holds));
+}
+
+impl Show for SessionAnswer {
+    fn show(&self, page: &mut Page) {
+        session(&self.session, page);
+    }
+}
+
+impl Show for SessionList {
+    fn show(&self, page: &mut Page) {
+        if self.sessions.is_empty() {
+            page.line("no open sessions");
+            return;
+        }
+        let rows: Vec<_> = self
+            .sessions
+            .iter()
+            .map(|session| {
+                let present = if session.present { "yes" } else { "no" };
+                [
+                    session.name.to_string(),
+                    present.to_owned(),
+                    session.handle.to_string(),
+                    joined(&session.holds),
+                ]
+            })
+            .collect();
+        page.table(["NAME", "PRESENT", "HANDLE", "HOLDS"], &rows);
+    }
+}
+
+impl Show for Counts {
+    fn show(&self, page: &mut Page) {
+        let rows: Vec<_> =
+            self.projects.iter().map(|(project, tasks)| [project.clone(), counts(tasks)]).collect();
+        if rows.is_empty() {
+            page.line("no projects");
+        } else {
+            page.table(["PROJECT", "TASKS"], &rows);
+        }
+        page.field("events", &self.events.to_string());
+    }
+}

@@ -1,0 +1,22 @@
+//! Answers as people read them. What programs read is the answer itself, with `--json`.
+
+mod list;
+mod ownership;
+mod page;
+pub mod plain;
+mod record;
+mod task;
+pub mod time;
+
+pub use page::Page;
+
+/// An answer that can be shown to a person.
+pub trait Show {
+    /// Writes it on a page, in less than two kilobytes unless it carries somebody's text.
+    fn show(&self, page: &mut Page);
+}
+
+/// Names joined by commas.
+fn joined<T: ToString>(items: &[T]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

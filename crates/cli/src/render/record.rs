@@ -1,0 +1,97 @@
+//! The record: events, a task's history, imports.
+
+use tenure_core::model::event::Event;
+use tenure_core::operation::record::{EventList, HistoryList, ImportAnswer};
+
+use super::{Page, Show, joined, task, time};
+
+fn event(event: &Event) -> [String; 5] {
+    let about = match (&event.attempt, &event.task, &event.project) {
+        (Some(attempt), ..) => attempt.to_string(),
+        (None, Some(task), _) => task.to_string(),
+        (None, None, Some(project)) => project.to_string(),
+        (None, None, None) => String::new(),
+    };
+    let actor = event.actor.principal.as_ref().map_or_else(|| "coordinator".to_owned(), ToString::to_string);
+    [event.number.to_string(), time::moment(event.wall_time), event.kind.to_string(), about, actor]
+}
+
+impl Show for EventList {
+    fn show(&self, page: &mut Page) {
+        if self.events.is_empty() {
+            page.line("no events");
+        } else {
+            let rows: Vec<_> = self.events.iter().map(event).collect();
+            page.table(["#", "WHEN", "WHAT", "ABOUT", "WHO"], &rows);
+        }
+        if self.more {
+            page.line(&format!("there is more; go on with --after {}", self.cursor));
+        }
+    }
+}
+
+impl Show for HistoryList {
+    fn show(&self, page: &mut Page) {
+        if self.entries.is_empty() {
+            page.line("nothing is recorded");
+        }
+        for entry in &self.entries {
+            task::entry(entry, page);
+        }
+        if self.total > self.entries.len() as u64 {
+            page.line(&format!("{} of {} shown; more with --limit", self.entries.len(), self.total));
+        }
+    }
+}
+
+/// Most names that a line of the report lists.
+const NAMES_MAX: usize = 8;
+
+fn some(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}: {}{rest}", names.len(), joined(&names[..names.len().min(NAMES_MAX)]))
+}
+
+impl Show for ImportAnswer {
+    fn show(&self, page: &mut Page) {
+        let report = &self.report;
+        page.line(if self.applied {
+            "imported"
+        } else {
+            "nothing was changed; this is what --apply would do"
+        });
+        page.field("lines", &format!("{} ({} different ids)", report.lines, report.unique_ids));
+        page.field("created", &report.created.to_string());
+        page.field("ready", &report.ready.to_string());
+        page.field("done there", &report.done.to_string());
+        for (name, count) in [
+            ("here already", report.already_here),
+            ("tombstones", report.tombstones),
+            ("to tombstone", report.edges_to_tombstones),
+            ("skipped", report.skipped_lines),
+        ] {
+            if count > 0 {
+                page.field(name, &count.to_string());
+            }
+        }
+        page.field("left alone", &some(&report.left_alone));
+        page.field("dangling", &some(&report.dangling));
+        page.field(
+            "cycles",
+            &some(&report.cycles.iter().map(|cycle| cycle.join(" -> ")).collect::<Vec<_>>()),
+        );
+        page.field("twice", &some(&report.duplicates));
+        page.field("odd status", &some(&report.unknown_statuses));
+        page.field("pinned", &some(&report.pinned));
+        for (kind, count) in &report.not_work {
+            page.field("not work", &format!("{count} {kind}"));
+        }
+        for remark in &report.remarks {
+            page.field("look at", remark);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A task for a reader.
+
+use tenure_core::model::attempt::Entry;
+use tenure_core::operation::task::{CancelledTask, CreatedTask, TaskAnswer};
+use tenure_core::operation::view::{AttemptView, Neighbour, TaskView};
+
+use super::{Page, Show, joined, time};
+
+/// The line that names a task.
+pub fn headline(task: &TaskView, page: &mut Page) {
+    page.line(&format!("{}  {}", task.id, task.title));
+}
+
+/// Everything that a reader may want of a task; what it does not have takes no line.
+pub fn whole(task: &TaskView, page: &mut Page) {
+    headline(task, page);
+    page.field("status", &status(task));
+    if let Some(attempt) = &task.attempt {
+        page.field("held by", &holder(attempt));
+    }
+    page.field("waits for", &neighbours(&task.waits_for));
+    page.field("waited for", &neighbours(&task.waited_for_by));
+    page.field("child of", &neighbours(&task.parents));
+    page.field("children", &neighbours(&task.children));
+    for relation in &task.relations {
+        page.field(&relation.kind, &relation.id.to_string());
+    }
+    for blocker in &task.blockers {
+        page.field("blocker", &format!("{} {}: {}", blocker.number, blocker.kind, blocker.reason));
+    }
+    if let Some(until) = task.deferred_until {
+        let reason = task.deferred_reason.as_deref().unwrap_or_default();
+        page.field("deferred", &format!("until {}: {reason}", time::moment(until)));
+    }
+    if let Some(reserved) = &task.reserved {
+        page.field("kept for", reserved.principal.as_str());
+    }
+    page.field("requires", &joined(&task.requires));
+    page.field("labels", &joined(&task.labels));
+    page.field("aliases", &joined(&task.aliases));
+    page.field("specs", &joined(&task.specs));
+    page.field("references", &joined(&task.references));
+    page.field("touches", &joined(&task.touches));
+    page.field("resources", &joined(&task.resources));
+    page.field("source", task.source.as_deref().unwrap_or_default());
+    for criterion in &task.criteria {
+        page.field(&criterion.id, &criterion.text);
+    }
+    if !task.description.is_empty() {
+        page.block(&task.description);
+    }
+}
+
+fn status(task: &TaskView) -> String {
+    let mut text =
+        format!("{}, {}, priority {}, revision {}", task.status, task.kind, task.priority, task.revision);
+    if let Some(resolution) = task.resolution
+        && resolution.as_str() != task.status.as_str()
+    {
+        text = format!("{text}, {resolution}");
+    }
+    match &task.successor {
+        Some(successor) => format!("{text}, see {successor}"),
+        None => text,
+    }
+}
+
+/// Who holds it and how it goes.
+pub fn holder(attempt: &AttemptView) -> String {
+    let mut text = format!("{} ({}), {}", attempt.principal, attempt.id, attempt.state);
+    if attempt.expires_in_ms > 0 {
+        text = format!("{text}, lease ends in {}", time::duration(attempt.expires_in_ms));
+    }
+    if attempt.stale {
+        text = format!("{text}, no progress for {}", time::duration(attempt.progress_age_ms));
+    }
+    if attempt.cancel_requested {
+        text.push_str(", asked to stop");
+    }
+    text
+}
+
+fn neighbours(tasks: &[Neighbour]) -> String {
+    let names: Vec<String> = tasks
+        .iter()
+        .map(|task| format!("{} ({}{})", task.id, task.status, if task.optional { ", optional" } else { "" }))
+        .collect();
+    names.join(", ")
+}
+
+/// An entry of a task's record.
+pub fn entry(entry: &Entry, page: &mut Page) {
+    page.line(&format!("{} {} {} #{}", time::moment(entry.at), entry.principal, entry.kind, entry.number));
+    page.block(&entry.text);
+    let evidence = &entry.data.evidence;
+    page.field("  branch", evidence.branch.as_deref().unwrap_or_default());
+    page.field("  commit", evidence.commit.as_deref().unwrap_or_default());
+    page.field("  merged as", evidence.merge_commit.as_deref().unwrap_or_default());
+    page.field("  pull request", evidence.pull_request.as_deref().unwrap_or_default());
+    if let Some(tree) = entry.data.tree {
+        page.field("  tree", tree.as_str());
+    }
+}
+
+impl Show for TaskAnswer {
+    fn show(&self, page: &mut Page) {
+        whole(&self.task, page);
+        for record in &self.entries {
+            entry(record, page);
+        }
+    }
+}
+
+impl Show for CreatedTask {
+    fn show(&self, page: &mut Page) {
+        headline(&self.task, page);
+        page.field("status", self.task.status.as_str());
+        page.field("waits for", &neighbours(&self.task.waits_for));
+        page.field("maybe same", &joined(&self.likely_duplicates));
+    }
+}
+
+impl Show for CancelledTask {
+    fn show(&self, page: &mut Page) {
+        headline(&self.task, page);
+        match &self.asked_to_stop {
+            Some(holder) => {
+                page.line(&format!("{holder} holds it and was asked to stop; nothing else changed"));
+            }
+            None => page.field("status", &status(&self.task)),
+        }
+        page.field("cancelled", &joined(&self.also_cancelled));
+        page.field("released", &joined(&self.released));
+        page.field("still waiting", &joined(&self.kept_waiting));
+    }
+}

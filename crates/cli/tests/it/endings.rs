@@ -1,0 +1,93 @@
+//! How commands end: the exit code and the problem say the same.
+
+use crate::place::Place;
+
+/// Runs with and without `--json`, and checks that the endings agree.
+fn check(place: &Place, agent: &str, words: &[&str], exit: i32, code: &str) {
+    let human = place.run(agent, words);
+    assert_eq!(human.code, exit, "{words:?}: {}{}", human.out, human.err);
+    assert_eq!(human.out, "", "{words:?}: a refusal is no data");
+    assert!(human.err.contains(&format!("({code})")), "{words:?}: {}", human.err);
+    assert!(human.err.contains("\nnext:  "), "{words:?} names no next step: {}", human.err);
+    let problem = place.run(agent, &[words, &["--json"]].concat()).problem();
+    assert_eq!(problem["code"], code, "{words:?}");
+    assert_eq!(problem["exit_code"], exit, "{words:?}");
+}
+
+#[test]
+fn each_refusal_has_its_exit_code() {
+    let place = Place::bound();
+    let held = place.task("held", &[]);
+    let waiting = place.task("waiting", &["--blocked-by", &held]);
+    place.ok("ada", &["claim", &held]);
+    check(&place, "bob", &["claim", &held], 3, "lease_held");
+    check(&place, "bob", &["claim", &waiting], 8, "not_ready");
+    check(&place, "bob", &["claim"], 9, "nothing_eligible");
+    check(&place, "bob", &["heartbeat"], 6, "not_holder");
+    check(&place, "bob", &["heartbeat", &held], 6, "not_holder");
+    check(&place, "bob", &["show", "afc-99"], 7, "not_found");
+    check(&place, "bob", &["show", "no-alias"], 7, "not_found");
+    check(&place, "", &["claim", &held], 5, "session_required");
+    check(&place, "bob", &["task", "force-release", &held, "--reason", "x"], 5, "operator_required");
+    check(&place, "bob", &["project", "create", "afc"], 8, "already_exists");
+    check(&place, "bob", &["dependency", "add", &held, &waiting], 8, "dependency_cycle");
+    check(&place, "bob", &["note", &held], 1, "invalid_input");
+    check(&place, "bob", &["note", &held, "x", "--file", "y"], 1, "invalid_input");
+    check(&place, "bob", &["ready", "--server", "https://x"], 2, "cannot_tell");
+    check(&place, "no good name", &["claim"], 1, "invalid_input");
+    std::fs::write(place.checkout().join(".git/config"), "").expect("written");
+    check(&place, "bob", &["ready"], 8, "ambiguous_project");
+    place.ok("bob", &["ready", "--project", "afc"]);
+}
+
+#[test]
+fn what_cannot_be_read_as_a_command_is_bad_input() {
+    let place = Place::new();
+    for words in [&["claims"][..], &["ready", "--limt", "3"], &["ready", "--limit", "x"], &["task", "cancel"]]
+    {
+        let ran = place.run("ada", words);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{words:?}: {}", ran.err);
+        let problem = place.run("ada", &[words, &["--json"]].concat()).problem();
+        assert_eq!(problem["code"], "invalid_input");
+    }
+    assert!(place.run("ada", &["claims"]).err.contains("'claim'"), "it says what was meant");
+    assert!(!place.state().exists(), "nothing was started for it");
+}
+
+#[test]
+fn a_lease_that_ended_is_a_lost_lease() {
+    let place = Place::hurried(&["--lease-ms", "300", "--lease-ms-min", "100"]);
+    let task = place.task("short", &[]);
+    place.ok("ada", &["claim", &task]);
+    // Bob gets it as soon as ada's lease has ended, and not before.
+    while place.run("bob", &["claim", &task]).code == 3 {}
+    for words in [&["close", &task][..], &["note", &task, "late"], &["release", &task], &["heartbeat", &task]]
+    {
+        let ran = place.run("ada", words);
+        assert_eq!(ran.code, 6, "{words:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_configured_server_is_never_left_in_silence() {
+    let mut place = Place::new();
+    place.variables.push(("TENURE_SERVER".to_owned(), "https://tenure.example".to_owned()));
+    let ran = place.run("ada", &["project", "create", "afc"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("TENURE_SERVER") && ran.err.contains("--local"), "{}", ran.err);
+    assert!(!place.state().exists());
+    place.ok("ada", &["project", "create", "afc", "--local"]);
+}
+
+#[test]
+fn doctor_fails_on_what_others_can_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::bound();
+    place.ok("ada", &["doctor"]);
+    let file = place.state().join("daemon.log");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("set");
+    let ran = place.run("ada", &["doctor", "--json"]);
+    assert_eq!(ran.code, 10, "{}", ran.out);
+    assert_eq!(ran.problem()["ok"], false);
+    assert!(ran.out.contains("chmod go= "), "{}", ran.out);
+}

@@ -1,0 +1,109 @@
+//! Whole stories as an agent sees them, kept as snapshots.
+
+use crate::place::Place;
+
+/// Plays commands and writes down what was seen of them. `agent: words` is one command; `\"` quotes do not exist.
+fn play(place: &Place, commands: &[(&str, &[&str])]) -> String {
+    let mut seen = String::new();
+    for (agent, words) in commands {
+        let ran = place.run(agent, words);
+        seen.push_str(&format!("{agent}$ tenure {}\n{}{}", words.join(" "), ran.out, ran.err));
+        if ran.code != 0 {
+            seen.push_str(&format!("exit {}\n", ran.code));
+        }
+        seen.push('\n');
+    }
+    seen.replace(place.root.path().to_str().expect("text"), "ROOT")
+}
+
+fn check(name: &str, seen: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\dZ", "WHEN");
+    settings.add_filter(r"\b(9m 5\ds|10m)\b", "10m");
+    settings.add_filter(r"\b(59\d|600) s\b", "600 s");
+    settings.add_filter(r"[a-z]+-[a-z]+-[a-z]+-[a-z]+-[a-z]+\b *\n", "HANDLE\n");
+    settings.add_filter(r"head: +[0-9a-f]{64}", "head:        HASH");
+    settings.add_filter(r"version [0-9.]+, protocol (\d), process \d+", "version V, protocol $1, process P");
+    settings.add_filter(r"\btenure [0-9]+\.[0-9]+\.[0-9]+", "tenure V");
+    settings.bind(|| insta::assert_snapshot!(name, seen));
+}
+
+#[test]
+fn the_first_minutes() {
+    let place = Place::new();
+    let seen = play(
+        &place,
+        &[
+            ("ada", &[]),
+            ("ada", &["ready"]),
+            ("ada", &["init", "afc"]),
+            ("ada", &[]),
+            ("ada", &["task", "create", "--title", "Parse the config", "--priority", "1", "--label", "core"]),
+            ("ada", &["task", "create", "--title", "Use the config", "--blocked-by", "afc-1"]),
+            ("ada", &[]),
+            ("ada", &["config", "show", "--origin"]),
+            ("ada", &["doctor"]),
+        ],
+    );
+    check("the_first_minutes", &seen);
+}
+
+#[test]
+fn the_loop() {
+    let place = Place::bound();
+    place.task(
+        "Parse the config",
+        &["--criterion", "unknown keys are refused", "--description", "TOML only.\nNo includes."],
+    );
+    place.task("Use the config", &["--blocked-by", "afc-1", "--kind", "general"]);
+    let seen = play(
+        &place,
+        &[
+            ("ada", &["next"]),
+            ("ada", &["claim"]),
+            ("bob", &["claim", "afc-1"]),
+            ("bob", &["claim"]),
+            ("bob", &["explain", "afc-2"]),
+            ("ada", &["heartbeat"]),
+            ("ada", &["note", "the reader works"]),
+            ("ada", &["checkpoint", "tests are left", "--branch", "config", "--tree", "committed"]),
+            ("ada", &["handoff", "bob knows the tests", "--to", "bob"]),
+            ("cy", &["claim", "afc-1"]),
+            ("bob", &["claim"]),
+            ("bob", &["close", "--note", "done"]),
+            ("bob", &["close", "--branch", "config", "--note", "done", "--criterion", "c1=there is a test"]),
+            ("bob", &["ready"]),
+            ("ada", &["history", "afc-1"]),
+            ("ada", &["attempts", "afc-1"]),
+            ("ada", &["task", "list"]),
+            ("ada", &["stats"]),
+            ("ada", &["audit", "verify"]),
+        ],
+    );
+    check("the_loop", &seen);
+}
+
+#[test]
+fn what_stands_in_the_way() {
+    let place = Place::bound();
+    place.task("Ship it", &["--kind", "objective"]);
+    place.task("Write it", &["--parent", "afc-1"]);
+    let seen = play(
+        &place,
+        &[
+            ("ada", &["blocker", "raise", "afc-2", "--kind", "permission", "--reason", "no push rights"]),
+            ("ada", &["ready"]),
+            ("ada", &["show", "afc-2"]),
+            ("ada", &["blocker", "resolve", "afc-2", "1", "--reason", "granted"]),
+            ("ada", &["task", "defer", "afc-2", "--until", "2099-01-01", "--reason", "next century"]),
+            ("ada", &["explain", "afc-2"]),
+            ("ada", &["task", "resume", "afc-2"]),
+            ("ada", &["task", "edit", "afc-2", "--revision", "1", "--title", "Write it well"]),
+            ("ada", &["task", "cancel", "afc-2", "--reason", "no", "--dry-run"]),
+            ("ada", &["dependency", "add", "afc-1", "afc-2", "--kind", "related"]),
+            ("ada", &["show", "afc-1"]),
+        ],
+    );
+    check("what_stands_in_the_way", &seen);
+}

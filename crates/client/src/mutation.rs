@@ -1,0 +1,149 @@
+//! A session's mutation: stored before it is sent, cleared after its answer, and never given a second id.
+//!
+//! What a process that died left uncertain is asked again first, with its own id, and told to the person. What a
+//! living process waits for is left to that process.
+
+use serde_json::Value;
+use tenure_core::model::ids::{AttemptId, OperationId};
+use tenure_core::model::refusal::Code;
+use tenure_core::operation::catalog::entries;
+use tenure_core::operation::{Effect, Fencing, Spec};
+
+use crate::call::{Client, patience};
+use crate::failure::Failure;
+use crate::route::route;
+use crate::session::Session;
+use crate::session_file::{Pending, Record};
+use crate::{aftermath, clock, processes};
+
+/// Carries out a session's mutation and returns the answer as it came.
+pub fn perform(client: &Client, session: &Session, spec: &Spec, input: &Value) -> Result<Vec<u8>, Failure> {
+    resolve_abandoned(client, session)?;
+    let request = session.file.update(|record| {
+        let Some(mut record) = record else { return Err(gone(session)) };
+        let request = prepare(&record, spec, input);
+        // A light operation's loss is harmless and its repetition too, so it costs no write before sending.
+        let is_kept = spec.effect == Effect::Write;
+        if is_kept {
+            record.pending.push(request.clone());
+        }
+        Ok((is_kept.then_some(record), request))
+    })?;
+    send(client, session, spec, &request)
+}
+
+/// Asks again for what processes that died left uncertain.
+fn resolve_abandoned(client: &Client, session: &Session) -> Result<(), Failure> {
+    loop {
+        let Some(record) = session.file.read()? else { return Ok(()) };
+        if record.pending.iter().all(Pending::is_awaited) {
+            return Ok(());
+        }
+        // Taken over under the lock, so that two processes do not both report it.
+        let taken = session.file.edit(|record| {
+            let abandoned = record.pending.iter_mut().find(|pending| !pending.is_awaited())?;
+            abandoned.pid = std::process::id();
+            abandoned.started = processes::started(abandoned.pid).unwrap_or_default();
+            Some(abandoned.clone())
+        })?;
+        let Some(Some(abandoned)) = taken else { continue };
+        let known = entries().into_iter().find(|entry| entry.spec.name == abandoned.operation);
+        let Some(entry) = known else {
+            settle(session, &abandoned, |_| ())?;
+            client.tell(&format!("left `{}` of another version of tenure unresolved", abandoned.operation));
+            continue;
+        };
+        let what = match aftermath::task_of(&abandoned.input) {
+            Some(task) => format!("`{}` on {task}", abandoned.operation),
+            None => format!("`{}`", abandoned.operation),
+        };
+        match send(client, session, &entry.spec, &abandoned) {
+            Ok(_) => {
+                client.tell(&format!("resolved {what}, which an earlier command left uncertain: it is done"));
+            }
+            Err(Failure::Refused(refusal)) if refusal.code != Code::Overloaded => client.tell(&format!(
+                "resolved {what}, which an earlier command left uncertain: refused, {}",
+                refusal.detail
+            )),
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+/// The request as it is stored: with a new id, and the fence of what the session holds.
+fn prepare(record: &Record, spec: &Spec, input: &Value) -> Pending {
+    let pid = std::process::id();
+    Pending {
+        operation: spec.name.to_owned(),
+        input: input.clone(),
+        operation_id: clock::random_id(),
+        fence: fence(record, spec, input),
+        pid,
+        started: processes::started(pid).unwrap_or_default(),
+    }
+}
+
+/// What the session holds of the task that is named. A lease that is over is named too, because the coordinator
+/// shall say so, except where the caller acts by revision and as no holder.
+fn fence(record: &Record, spec: &Spec, input: &Value) -> Option<(AttemptId, OperationId)> {
+    if spec.fencing == Fencing::None {
+        return None;
+    }
+    let lease = record.leases.get(&aftermath::task_of(input)?)?;
+    let by_revision = lease.over && input.get("revision").is_some_and(|revision| !revision.is_null());
+    (!by_revision).then(|| (lease.attempt.clone(), lease.claim_operation.clone()))
+}
+
+/// Sends a stored request, takes the outcome into the session's file and clears the request there.
+fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> Result<Vec<u8>, Failure> {
+    let mut headers = session.headers();
+    headers.push(("Idempotency-Key", request.operation_id.to_string()));
+    if let Some((attempt, claim)) = &request.fence {
+        headers.push(("Tenure-Attempt", attempt.to_string()));
+        headers.push(("Tenure-Lease", session.secret().lease_token(claim).to_wire()));
+    }
+    if spec.name == "claim" {
+        let token = session.secret().lease_token(&request.operation_id);
+        headers.push(("Tenure-Token-Hash", token.hash().to_string()));
+    }
+    let epoch = session.file.read()?.and_then(|record| record.epoch);
+    if let Some(epoch) = epoch {
+        headers.push(("Tenure-Epoch", epoch.to_string()));
+    }
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let sent_at = clock::boot_ms();
+    let outcome = client.exchange(&route(spec, &request.input), &headers, patience(spec.name));
+    match &outcome {
+        Ok(answer) if spec.name == "session.close" => {
+            debug_assert!(!answer.is_empty(), "an answer is never empty");
+            session.file.forget(&session.id)?;
+        }
+        Ok(answer) => settle(session, request, |record| {
+            aftermath::answered(record, spec.name, &request.input, answer, sent_at);
+        })?,
+        Err(Failure::Refused(refusal))
+            if refusal.code != Code::Overloaded && refusal.code != Code::CannotTell =>
+        {
+            let attempt = request.fence.as_ref().map(|(attempt, _)| attempt);
+            settle(session, request, |record| aftermath::refused(record, attempt, refusal.code))?;
+        }
+        // Still uncertain: the request stays, and the session's next mutation asks again.
+        Err(_) => {}
+    }
+    outcome
+}
+
+fn settle(session: &Session, request: &Pending, take: impl FnOnce(&mut Record)) -> Result<(), Failure> {
+    session.file.edit(|record| {
+        record.pending.retain(|pending| pending.operation_id != request.operation_id);
+        take(record);
+    })?;
+    Ok(())
+}
+
+fn gone(session: &Session) -> Failure {
+    Failure::cannot_tell(
+        format!("the session file of {} is gone", session.name),
+        "repeat the command: it opens a session anew",
+    )
+}

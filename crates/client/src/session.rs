@@ -1,0 +1,146 @@
+//! A session as its processes use it: found in its file or opened, and named in every call.
+
+use tenure_core::model::ids::{OperationId, PrincipalName, SessionId, TaskId};
+use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::Operation;
+use tenure_core::operation::session::{OpenSession, SessionAnswer};
+use tenure_core::secret::SessionSecret;
+
+use crate::call::{self, Client};
+use crate::clock;
+use crate::failure::Failure;
+use crate::identity::Identity;
+use crate::route::route;
+use crate::session_file::{Record, SessionFile};
+
+/// An open session and its file.
+#[derive(Debug)]
+pub struct Session {
+    /// The session's id.
+    pub id: SessionId,
+    /// The agent's name.
+    pub name: PrincipalName,
+    /// Its file.
+    pub file: SessionFile,
+    /// Whether this call opened it.
+    pub is_new: bool,
+    secret: SessionSecret,
+}
+
+/// What is told to the coordinator about a session beside who it is.
+#[derive(Debug, Clone, Default)]
+pub struct Particulars {
+    /// The session that starts this one, for a subagent.
+    pub parent: Option<SessionId>,
+    /// What it offers to tasks that require something.
+    pub capabilities: Vec<tenure_core::model::ids::Capability>,
+    /// Give up the session that the file holds, and open a new one.
+    pub anew: bool,
+}
+
+impl Session {
+    /// The caller's session: the one in its file, or a new one.
+    pub fn open(client: &Client, identity: &Identity, particulars: &Particulars) -> Result<Self, Failure> {
+        let info = client.info()?;
+        let file = SessionFile::of(client.folder(), &info.fleet, &identity.name);
+        let record = file.update(|found| match found {
+            Some(record) if !particulars.anew => Ok((None, record)),
+            _ => {
+                let record = Record::draw(&info.fleet, &identity.name, identity.conversation.clone());
+                let kept: Record =
+                    serde_json::from_value(serde_json::json!(record)).expect("a record reads what it writes");
+                Ok((Some(record), kept))
+            }
+        })?;
+        if let (Some(mine), Some(known)) = (&identity.conversation, &record.conversation)
+            && mine != known
+        {
+            return Err(Refusal::new(
+                Code::NameInUse,
+                format!("the session {} belongs to another conversation of its harness", identity.name),
+            )
+            .next("export TENURE_SESSION=another-name")
+            .into());
+        }
+        let mut session = Self::from_record(&record, file)?;
+        if record.epoch.is_none() {
+            session.introduce(client, identity, particulars)?;
+            session.is_new = true;
+        }
+        Ok(session)
+    }
+
+    /// The caller's session, if its file holds one. Asks nobody but the fleet's name.
+    pub fn existing(client: &Client, identity: &Identity) -> Result<Option<Self>, Failure> {
+        let info = client.info()?;
+        let file = SessionFile::of(client.folder(), &info.fleet, &identity.name);
+        match file.read()? {
+            Some(record) if record.epoch.is_some() => Self::from_record(&record, file).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn from_record(record: &Record, file: SessionFile) -> Result<Self, Failure> {
+        let secret = SessionSecret::from_hex(&record.secret).map_err(|wrong| {
+            Failure::cannot_tell(format!("{}: {wrong}", file.path().display()), "open a session anew")
+        })?;
+        Ok(Self { id: record.session.clone(), name: record.name.clone(), file, is_new: false, secret })
+    }
+
+    /// Tells the coordinator of the session. Telling it again changes nothing.
+    fn introduce(
+        &self,
+        client: &Client,
+        identity: &Identity,
+        particulars: &Particulars,
+    ) -> Result<(), Failure> {
+        let request = OpenSession {
+            session: self.id.clone(),
+            proof_hash: self.secret.session_proof().hash(),
+            name: self.name.clone(),
+            conversation: identity.conversation.clone(),
+            parent: particulars.parent.clone(),
+            harness: identity.harness.clone(),
+            workstation: Some(rustix::system::uname().nodename().to_string_lossy().into_owned()),
+            capabilities: particulars.capabilities.clone(),
+        };
+        let input = serde_json::to_value(&request).expect("inputs are plain data and always serialise");
+        let operation_id: OperationId = clock::random_id();
+        let caller = self.headers();
+        let mut headers: Vec<(&str, &str)> =
+            caller.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        headers.push(("Idempotency-Key", operation_id.as_str()));
+        let answer = client.exchange(
+            &route(&OpenSession::SPEC, &input),
+            &headers,
+            call::patience(OpenSession::SPEC.name),
+        );
+        let answer: SessionAnswer = match answer {
+            Ok(json) => call::read(&json)?,
+            Err(failure) => {
+                if matches!(failure, Failure::Refused(_)) {
+                    self.file.forget(&self.id)?;
+                }
+                return Err(failure);
+            }
+        };
+        self.file.edit(|record| record.epoch = Some(answer.epoch))?;
+        Ok(())
+    }
+
+    /// What names the session in a call.
+    pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
+        vec![("Tenure-Session", self.id.to_string()), ("Tenure-Proof", self.secret.session_proof().to_wire())]
+    }
+
+    /// The secret that its lease tokens are derived from.
+    pub(crate) fn secret(&self) -> &SessionSecret {
+        &self.secret
+    }
+
+    /// The tasks that it holds, as far as its file knows.
+    pub fn held(&self) -> Result<Vec<TaskId>, Failure> {
+        let record = self.file.read()?;
+        Ok(record.iter().flat_map(Record::held).map(|(task, _)| task.clone()).collect())
+    }
+}

@@ -1,0 +1,244 @@
+//! A session's private file: its secret, what it holds, and the mutations whose answers it has not seen yet.
+//!
+//! One file of mode 0600 per fleet and session name, in a folder of mode 0700 outside any repository. It is
+//! replaced as a whole under a short lock; no lock is held across a call, because many processes may share a
+//! session. A request is stored here before it is sent and removed after its answer was stored, so that no crash
+//! can leave a call whose outcome nobody will ever ask for.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tenure_core::model::ids::{
+    AttemptId, ConversationId, Epoch, OperationId, PrincipalName, SessionId, TaskId,
+};
+use tenure_core::secret::SessionSecret;
+
+use crate::failure::Failure;
+use crate::{clock, processes};
+
+/// The layout that this program reads and writes.
+const VERSION: u32 = 1;
+
+/// What the file holds.
+#[derive(Serialize, Deserialize)]
+pub struct Record {
+    /// The version of the layout.
+    pub v: u32,
+    /// The fleet it is a session of.
+    pub fleet: String,
+    /// The agent's name.
+    pub name: PrincipalName,
+    /// The session's id.
+    pub session: SessionId,
+    /// The session's secret in hexadecimal digits. It never leaves this file.
+    pub secret: String,
+    /// What survives a resume of the harness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    /// The fleet's incarnation when the session was opened; absent until the coordinator knows the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<Epoch>,
+    /// What it holds, by task.
+    #[serde(default)]
+    pub leases: BTreeMap<TaskId, Lease>,
+    /// Requests whose answers were not seen yet.
+    #[serde(default)]
+    pub pending: Vec<Pending>,
+}
+
+/// A lease as its holder knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// Task and generation.
+    pub attempt: AttemptId,
+    /// The claim's operation id, from which the lease token is derived.
+    pub claim_operation: OperationId,
+    /// When it ends at the latest, on [`clock::boot_ms`].
+    pub ends_at_boot_ms: i64,
+    /// The start of the machine that `ends_at_boot_ms` counts from.
+    pub boot: String,
+    /// The coordinator said that it is over. It is kept for a recovery note.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over: bool,
+}
+
+impl Lease {
+    /// Milliseconds that it surely still lasts; 0 when nothing is sure.
+    #[must_use]
+    pub fn remaining_ms(&self) -> i64 {
+        let counts = !self.over && self.boot == clock::boot_id();
+        if counts { (self.ends_at_boot_ms - clock::boot_ms()).max(0) } else { 0 }
+    }
+}
+
+/// A whole request, kept until its answer is known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pending {
+    /// The operation's name.
+    pub operation: String,
+    /// Its input.
+    pub input: Value,
+    /// Its id: a repetition carries the same.
+    pub operation_id: OperationId,
+    /// The attempt that it named, with the claim that its token is derived from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<(AttemptId, OperationId)>,
+    /// The process that sent it.
+    pub pid: u32,
+    /// When that process started.
+    pub started: u64,
+}
+
+impl Pending {
+    /// Whether the process that sent it may still be waiting for the answer.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        processes::started(self.pid) == Some(self.started)
+    }
+}
+
+impl Record {
+    /// A new session: id and secret are drawn here.
+    #[must_use]
+    pub fn draw(fleet: &str, name: &PrincipalName, conversation: Option<ConversationId>) -> Self {
+        Self {
+            v: VERSION,
+            fleet: fleet.to_owned(),
+            name: name.clone(),
+            session: clock::random_id(),
+            secret: SessionSecret::new(clock::random()).to_hex(),
+            conversation,
+            epoch: None,
+            leases: BTreeMap::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// The leases that the coordinator has not called over.
+    pub fn held(&self) -> impl Iterator<Item = (&TaskId, &Lease)> {
+        self.leases.iter().filter(|(_, lease)| !lease.over)
+    }
+}
+
+impl std::fmt::Debug for Record {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Record({} as {})", self.session, self.name)
+    }
+}
+
+/// The place of one session's file.
+#[derive(Debug, Clone)]
+pub struct SessionFile {
+    path: PathBuf,
+}
+
+/// The folder of the session files in a state folder.
+#[must_use]
+pub fn folder(state: &Path) -> PathBuf {
+    state.join("sessions")
+}
+
+impl SessionFile {
+    /// The file of a session by its fleet and name.
+    #[must_use]
+    pub fn of(state: &Path, fleet: &str, name: &PrincipalName) -> Self {
+        let part = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string().replace('%', "=");
+        Self { path: folder(state).join(format!("{}.{}.json", part(fleet), part(name.as_str()))) }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it holds; nothing when there is no such session.
+    pub fn read(&self) -> Result<Option<Record>, Failure> {
+        let bytes = match std::fs::read(&self.path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::file("read", &self.path, &error)),
+        };
+        let record: Record = serde_json::from_slice(&bytes).map_err(|error| {
+            self.unusable(&format!("cannot be read (line {}, column {})", error.line(), error.column()))
+        })?;
+        if record.v != VERSION || SessionSecret::from_hex(&record.secret).is_err() {
+            return Err(self.unusable("was written by another version of tenure"));
+        }
+        Ok(Some(record))
+    }
+
+    /// Changes what it holds, or creates it, under its lock. Nothing is written when `change` returns nothing.
+    pub fn update<T>(
+        &self,
+        change: impl FnOnce(Option<Record>) -> Result<(Option<Record>, T), Failure>,
+    ) -> Result<T, Failure> {
+        let _lock = self.lock()?;
+        let (record, result) = change(self.read()?)?;
+        if let Some(record) = record {
+            self.write(&record).map_err(|error| Failure::file("write", &self.path, &error))?;
+        }
+        Ok(result)
+    }
+
+    /// Changes an existing record. A file that has gone since is left gone.
+    pub fn edit<T>(&self, change: impl FnOnce(&mut Record) -> T) -> Result<Option<T>, Failure> {
+        self.update(|record| {
+            let Some(mut record) = record else { return Ok((None, None)) };
+            let result = change(&mut record);
+            Ok((Some(record), Some(result)))
+        })
+    }
+
+    /// Forgets the session if it is still this one.
+    pub fn forget(&self, session: &SessionId) -> Result<(), Failure> {
+        let _lock = self.lock()?;
+        if self.read()?.is_some_and(|record| record.session == *session) {
+            std::fs::remove_file(&self.path).map_err(|error| Failure::file("remove", &self.path, &error))?;
+        }
+        Ok(())
+    }
+
+    fn unusable(&self, why: &str) -> Failure {
+        Failure::cannot_tell(
+            format!("the session file {} {why}", self.path.display()),
+            "move it away and open a session anew; work that it holds is recovered after its lease ends",
+        )
+    }
+
+    fn lock(&self) -> Result<File, Failure> {
+        let directory = self.path.parent().expect("a session file lies in a folder");
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(|error| Failure::file("create", directory, &error))?;
+        let path = self.path.with_extension("lock");
+        let locked = OpenOptions::new().create(true).append(true).mode(0o600).open(&path).and_then(|file| {
+            rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
+            Ok(file)
+        });
+        locked.map_err(|error| Failure::file("lock", &path, &error))
+    }
+
+    fn write(&self, record: &Record) -> std::io::Result<()> {
+        let is_new = !self.path.exists();
+        let draft = self.path.with_extension("draft");
+        let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(&serde_json::to_vec(record)?)?;
+        file.sync_data()?;
+        std::fs::rename(&draft, &self.path)?;
+        if is_new && let Some(directory) = self.path.parent() {
+            // The secret is in this file alone: the file's name must survive as well as its content.
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(())
+    }
+}

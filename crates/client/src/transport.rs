@@ -1,0 +1,238 @@
+//! HTTP/1.1 over the daemon's Unix socket: ureq with a transport of our own.
+//!
+//! A request ends in a whole reply, in [`Cut::Unreachable`] (no connection was made, so nothing can have
+//! happened) or in [`Cut::Uncertain`]. What a reply means is read elsewhere.
+
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use ureq::http;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
+};
+
+use crate::route::Route;
+
+/// The socket's name in the state folder.
+pub const SOCKET: &str = "tenure.sock";
+/// Largest reply that is read: a full page of the longest texts.
+const REPLY_BYTES: u64 = 128 * 1024 * 1024;
+/// Longest wait for a place in the daemon's accept queue.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest path that fits into a socket address, its end marker aside.
+const ADDRESS_BYTES: usize = 107;
+
+/// A whole reply.
+#[derive(Debug)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body as it came.
+    pub body: Vec<u8>,
+}
+
+/// Why there is no whole reply.
+#[derive(Debug)]
+pub enum Cut {
+    /// No connection was made: nothing can have happened.
+    Unreachable(std::io::Error),
+    /// The request may have been carried out.
+    Uncertain(String),
+}
+
+/// A line to the daemon; connections are kept and used again.
+#[derive(Debug)]
+pub struct Wire {
+    agent: ureq::Agent,
+}
+
+impl Wire {
+    /// A line to the daemon of this state folder. Nothing is connected yet.
+    #[must_use]
+    pub fn to(folder: &Path) -> Self {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .proxy(None)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let connector = SocketConnector { folder: folder.to_owned() };
+        Self { agent: ureq::Agent::with_parts(config, connector, NoResolver) }
+    }
+
+    /// Sends a request and waits for its whole reply, at most so long.
+    pub fn send(&self, route: &Route, headers: &[(&str, &str)], patience: Duration) -> Result<Reply, Cut> {
+        let mut builder =
+            http::Request::builder().method(route.method).uri(format!("http://tenure.local{}", route.target));
+        for (name, value) in headers {
+            builder = builder.header(*name, *value);
+        }
+        let response = match &route.body {
+            Some(body) => {
+                let request = builder.header("Content-Type", "application/json").body(body.as_str());
+                self.run(request, patience)
+            }
+            None => self.run(builder.body(()), patience),
+        };
+        let mut response = response.map_err(cut)?;
+        let body = response.body_mut().with_config().limit(REPLY_BYTES).read_to_vec().map_err(cut)?;
+        Ok(Reply { status: response.status().as_u16(), body })
+    }
+
+    fn run<B: ureq::AsSendBody>(
+        &self,
+        request: Result<http::Request<B>, http::Error>,
+        patience: Duration,
+    ) -> Result<http::Response<ureq::Body>, ureq::Error> {
+        let request = request.map_err(ureq::Error::Http)?;
+        let request = self.agent.configure_request(request).timeout_global(Some(patience)).build();
+        self.agent.run(request)
+    }
+}
+
+fn cut(error: ureq::Error) -> Cut {
+    match error {
+        ureq::Error::Other(inner) => match inner.downcast::<Unreachable>() {
+            Ok(unreachable) => Cut::Unreachable(unreachable.0),
+            Err(other) => Cut::Uncertain(other.to_string()),
+        },
+        ureq::Error::Timeout(_) => Cut::Uncertain("the daemon did not answer in time".to_owned()),
+        other => Cut::Uncertain(format!("the connection to the daemon broke: {other}")),
+    }
+}
+
+/// Connects to the daemon's socket. A full accept queue is waited for, but never longer than
+/// [`CONNECT_TIMEOUT`], also when the daemon is stopped.
+pub fn connect(folder: &Path) -> std::io::Result<UnixStream> {
+    let path = folder.join(SOCKET);
+    let short = path.as_os_str().len() <= ADDRESS_BYTES;
+    let folder_file = if short { None } else { Some(std::fs::File::open(folder)?) };
+    let address = match &folder_file {
+        None => SocketAddrUnix::new(&path)?,
+        Some(open) => SocketAddrUnix::new(format!("/proc/self/fd/{}/{SOCKET}", open.as_raw_fd()))?,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let deadline = Instant::now() + CONNECT_TIMEOUT;
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => break,
+            Err(rustix::io::Errno::AGAIN) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+#[derive(Debug)]
+struct Unreachable(std::io::Error);
+
+impl std::fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+#[derive(Debug)]
+struct SocketConnector {
+    folder: PathBuf,
+}
+
+impl Connector for SocketConnector {
+    type Out = SocketTransport;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails,
+        _chained: Option<()>,
+    ) -> Result<Option<Self::Out>, ureq::Error> {
+        let stream = connect(&self.folder).map_err(|e| ureq::Error::Other(Box::new(Unreachable(e))))?;
+        let buffers =
+            LazyBuffers::new(details.config.input_buffer_size(), details.config.output_buffer_size());
+        Ok(Some(SocketTransport { stream, buffers }))
+    }
+}
+
+struct SocketTransport {
+    stream: UnixStream,
+    buffers: LazyBuffers,
+}
+
+impl std::fmt::Debug for SocketTransport {
+    /// The buffers hold proofs and texts, so they are never printed.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SocketTransport(…)")
+    }
+}
+
+impl Transport for SocketTransport {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
+        let timeout = timeout.for_write();
+        self.stream.set_write_timeout(timeout.not_zero().map(|duration| *duration))?;
+        let output = &self.buffers.output()[..amount];
+        self.stream.write_all(output).map_err(|error| timed_out(error, timeout))
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
+        let timeout = timeout.for_read();
+        self.stream.set_read_timeout(timeout.not_zero().map(|duration| *duration))?;
+        let amount = loop {
+            match self.stream.read(self.buffers.input_append_buf()) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                result => break result.map_err(|error| timed_out(error, timeout))?,
+            }
+        };
+        self.buffers.input_appended(amount);
+        Ok(amount > 0)
+    }
+
+    fn is_open(&mut self) -> bool {
+        let mut byte = [0];
+        let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
+        matches!(
+            rustix::net::recv(&self.stream, &mut byte, flags),
+            Err(rustix::io::Errno::AGAIN) // Nothing to read and not closed: it waits for us.
+        )
+    }
+}
+
+fn timed_out(error: std::io::Error, timeout: NextTimeout) -> ureq::Error {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => ureq::Error::Timeout(timeout.reason),
+        _ => ureq::Error::Io(error),
+    }
+}
+
+/// A socket path needs no name lookup; one address stands for it, because ureq wants one.
+#[derive(Debug)]
+struct NoResolver;
+
+impl Resolver for NoResolver {
+    fn resolve(
+        &self,
+        _uri: &http::Uri,
+        _config: &ureq::config::Config,
+        _timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let mut addresses = self.empty();
+        addresses.push(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
+        Ok(addresses)
+    }
+}

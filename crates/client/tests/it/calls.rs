@@ -1,0 +1,163 @@
+//! One call: repeated with one id, and never an empty success.
+
+use std::os::unix::fs::PermissionsExt;
+
+use tenure_client::failure::Failure;
+use tenure_core::model::refusal::Code;
+use tenure_core::operation::ownership::{Claim, Heartbeat, Release};
+use tenure_core::operation::queue::Ready;
+use tenure_core::secret::Proof;
+
+use crate::fake::{self, Reply};
+
+fn claim() -> Claim {
+    Claim { task: None, projects: vec!["afc".parse().expect("valid")], another: false, no_recovery: false }
+}
+
+fn ready() -> Ready {
+    Ready { project: "afc".parse().expect("valid"), limit: Some(3), cursor: Some("a/b c".to_owned()) }
+}
+
+#[test]
+fn a_cut_after_the_commit_is_asked_again_with_the_same_id() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon(folder.path(), |request, count| match count {
+        1 => Reply::Cut,
+        _ => Reply::Json(200, fake::claimed("afc-1", 1, request.header("Idempotency-Key"))),
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    let answer = client.call(&claim(), Some(&session)).expect("answered");
+    assert_eq!(answer.value.attempt.to_string(), "afc-1@1");
+    let requests = requests.lock().expect("not poisoned").clone();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[0].header("Idempotency-Key"), requests[1].header("Idempotency-Key"));
+    assert_eq!(requests[0].body, requests[1].body);
+    assert_eq!(requests[0].header("Tenure-Protocol"), "1");
+    assert_eq!(session.held().expect("read"), ["afc-1".parse().expect("valid")]);
+}
+
+#[test]
+fn a_lease_is_named_until_it_is_given_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon(folder.path(), |request, _| match request.target.as_str() {
+        "/api/v1/claims" => Reply::Json(200, fake::claimed("afc-1", 4, request.header("Idempotency-Key"))),
+        "/api/v1/tasks/afc-1/heartbeat" => fake::problem(Code::LeaseExpired),
+        other => panic!("unexpected {other}"),
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    client.call(&claim(), Some(&session)).expect("answered");
+    let task: tenure_core::model::ids::TaskId = "afc-1".parse().expect("valid");
+    let refused = client.call(&Heartbeat { task: task.clone() }, Some(&session)).expect_err("expired");
+    assert_eq!(refused.code(), Code::LeaseExpired);
+    let requests = requests.lock().expect("not poisoned").clone();
+    let token = Proof::from_wire(requests[1].header("Tenure-Lease")).expect("a token");
+    assert_eq!(token.hash().to_string(), requests[0].header("Tenure-Token-Hash"));
+    assert_eq!(requests[1].header("Tenure-Attempt"), "afc-1@4");
+    assert_eq!(requests[1].header("Tenure-Epoch"), "1");
+    assert!(session.held().expect("read").is_empty(), "the coordinator said that it is over");
+    let record = session.file.read().expect("read").expect("there");
+    assert!(record.leases[&task].over && record.pending.is_empty());
+}
+
+#[test]
+fn no_reply_is_ever_an_empty_success() {
+    let whole = "HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n{\"tasks\":[]";
+    for broken in [
+        &b""[..],
+        b"garbage\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        whole.as_bytes(),
+        b"HTTP/1.1 200 OK\r\n\r\n{\"tasks\":[],\"total\":0",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\noops",
+        b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\n{}",
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        fake::daemon(folder.path(), move |_, _| Reply::Raw(broken.to_vec()));
+        let (client, _) = fake::client(folder.path());
+        let failure = client.call(&ready(), None).expect_err("no answer");
+        let text = String::from_utf8_lossy(broken);
+        assert!(matches!(failure, Failure::CannotTell { .. }), "{text}: {failure:?}");
+        assert_eq!(failure.problem().exit_code, 2);
+    }
+}
+
+#[test]
+fn a_missing_daemon_is_told_and_not_taken_for_no_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (client, _) = fake::client(folder.path());
+    let failure = client.call(&ready(), None).expect_err("nobody listens");
+    assert_eq!(failure.code(), Code::CannotTell);
+    assert!(failure.to_string().contains("no daemon answers"), "{failure}");
+}
+
+#[test]
+fn an_overloaded_writer_is_asked_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fake::daemon(folder.path(), |request, count| match count {
+        1 => fake::problem(Code::Overloaded),
+        2 => fake::problem(Code::CannotTell),
+        _ => Reply::Json(200, fake::claimed("afc-1", 1, request.header("Idempotency-Key"))),
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    client.call(&claim(), Some(&session)).expect("answered at last");
+}
+
+#[test]
+fn a_question_travels_in_path_and_query_and_a_mutation_in_its_body() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon(folder.path(), |_, _| fake::problem(Code::NotFound));
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    client.call(&ready(), None).expect_err("refused");
+    let release = Release { task: "afc-1".parse().expect("valid"), note: Some("ü\n".to_owned()) };
+    client.call(&release, Some(&session)).expect_err("refused");
+    client.call(&claim(), None).map(|_| ()).expect_err("a claim needs a session");
+    let requests = requests.lock().expect("not poisoned").clone();
+    assert_eq!(requests[0].target, "/api/v1/ready?cursor=a%2Fb%20c&limit=3&project=afc");
+    assert_eq!(requests[0].header("Tenure-Session"), "");
+    assert_eq!(requests[1].target, "/api/v1/tasks/afc-1/release");
+    assert_eq!(requests[1].body, r#"{"note":"ü\n"}"#);
+    assert_eq!(requests.len(), 2);
+}
+
+#[test]
+fn a_folder_too_deep_for_a_socket_address_works() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let deep = folder.path().join("d".repeat(120));
+    std::fs::create_dir(&deep).expect("created");
+    // The fake daemon binds by the short way round as well.
+    let link = folder.path().join("l");
+    std::os::unix::fs::symlink(&deep, &link).expect("linked");
+    fake::daemon(&link, |request, _| {
+        Reply::Json(200, fake::claimed("afc-1", 1, request.header("Idempotency-Key")))
+    });
+    let (client, _) = fake::client(&deep);
+    let session = fake::session(&client, "alice");
+    client.call(&claim(), Some(&session)).expect("answered");
+}
+
+#[test]
+fn secrets_lie_in_files_for_their_owner_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fake::daemon(folder.path(), |_, _| Reply::Cut);
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "team/alice@host");
+    let mode = |path: &std::path::Path| path.metadata().expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(session.file.path()), 0o600);
+    assert_eq!(mode(session.file.path().parent().expect("a folder")), 0o700);
+    let names: Vec<_> = std::fs::read_dir(session.file.path().parent().expect("a folder"))
+        .expect("read")
+        .map(|entry| mode(&entry.expect("there").path()))
+        .collect();
+    assert!(names.iter().all(|mode| *mode == 0o600));
+    let again = fake::session(&client, "team/alice@host");
+    assert_eq!(again.id, session.id);
+    assert!(session.is_new && !again.is_new);
+}

@@ -1,0 +1,8 @@
+//! What the client promises, checked against a fake daemon whose every reply the test decides.
+
+mod calls;
+mod fake;
+mod identities;
+mod places;
+mod resuming;
+mod starting;

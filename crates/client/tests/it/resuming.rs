@@ -1,0 +1,130 @@
+//! After a crash: what a dead process left uncertain is asked again, once, under its own id.
+
+use std::process::Command;
+
+use serde_json::json;
+use tenure_client::session_file::Pending;
+use tenure_core::model::refusal::Code;
+use tenure_core::operation::ownership::Claim;
+use tenure_core::operation::session::CloseSession;
+
+use crate::fake::{self, Reply};
+
+fn claim() -> Claim {
+    Claim { task: None, projects: Vec::new(), another: false, no_recovery: false }
+}
+
+fn pending(pid: u32, started: u64) -> Pending {
+    Pending {
+        operation: "claim".to_owned(),
+        input: json!({"task": "afc-7"}),
+        operation_id: "left-behind".parse().expect("valid"),
+        fence: None,
+        pid,
+        started,
+    }
+}
+
+/// A process that has ended, and when it had started.
+fn dead() -> (u32, u64) {
+    let mut child = Command::new("sleep").arg("60").spawn().expect("starts");
+    let started = tenure_client::processes::started(child.id()).expect("alive");
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    (child.id(), started)
+}
+
+#[test]
+fn what_a_dead_process_left_is_resolved_first_with_its_id() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon(folder.path(), |request, count| {
+        let task = if count == 1 { "afc-7" } else { "afc-8" };
+        Reply::Json(200, fake::claimed(task, 1, request.header("Idempotency-Key")))
+    });
+    let (client, told) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    let (pid, started) = dead();
+    session.file.edit(|record| record.pending.push(pending(pid, started))).expect("stored");
+    client.call(&claim(), Some(&session)).expect("answered");
+    let requests = requests.lock().expect("not poisoned").clone();
+    assert_eq!(requests[0].header("Idempotency-Key"), "left-behind");
+    assert_eq!(requests[0].body, r#"{"task":"afc-7"}"#);
+    assert_ne!(requests[1].header("Idempotency-Key"), "left-behind");
+    assert_eq!(session.held().expect("read").len(), 2, "the lease of the lost claim is known now");
+    let told = told.lock().expect("not poisoned").clone();
+    assert!(told[0].contains("resolved `claim` on afc-7") && told.len() == 1, "{told:?}");
+    assert!(session.file.read().expect("read").expect("there").pending.is_empty());
+}
+
+#[test]
+fn what_a_living_process_waits_for_is_left_to_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon(folder.path(), |request, _| {
+        Reply::Json(200, fake::claimed("afc-8", 1, request.header("Idempotency-Key")))
+    });
+    let (client, told) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    let me = std::process::id();
+    let started = tenure_client::processes::started(me).expect("alive");
+    session.file.edit(|record| record.pending.push(pending(me, started))).expect("stored");
+    client.call(&claim(), Some(&session)).expect("answered");
+    assert_eq!(requests.lock().expect("not poisoned").len(), 1);
+    assert!(told.lock().expect("not poisoned").is_empty());
+    // The same number at another start is another process: this one is dead.
+    session.file.edit(|record| record.pending[0].started += 1).expect("stored");
+    client.call(&claim(), Some(&session)).expect("answered");
+    assert_eq!(requests.lock().expect("not poisoned")[1].header("Idempotency-Key"), "left-behind");
+}
+
+#[test]
+fn an_uncertain_call_stays_on_record_and_a_refused_one_does_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fake::daemon(folder.path(), |_, count| match count {
+        1 => fake::problem(Code::NothingEligible),
+        _ => Reply::Cut,
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    let left = || session.file.read().expect("read").expect("there").pending.len();
+    assert_eq!(client.call(&claim(), Some(&session)).expect_err("refused").code(), Code::NothingEligible);
+    assert_eq!(left(), 0);
+    assert_eq!(client.call(&claim(), Some(&session)).expect_err("cut").code(), Code::CannotTell);
+    assert_eq!(left(), 1);
+}
+
+#[test]
+fn nothing_new_is_done_while_something_old_stays_uncertain() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon(folder.path(), |_, _| Reply::Cut);
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    let (pid, started) = dead();
+    session.file.edit(|record| record.pending.push(pending(pid, started))).expect("stored");
+    assert_eq!(client.call(&claim(), Some(&session)).expect_err("cut").code(), Code::CannotTell);
+    let requests = requests.lock().expect("not poisoned").clone();
+    assert!(requests.iter().all(|request| request.header("Idempotency-Key") == "left-behind"));
+}
+
+#[test]
+fn a_closed_session_is_forgotten_and_the_next_one_is_another() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fake::daemon(folder.path(), |_, _| {
+        Reply::Json(200, r#"{"session":{"id":"00000000000000000000000000000000","name":"alice","handle":"acorn-acorn-acorn-acorn-acorn","open":false,"present":false,"opened_at":1,"holds":[]},"epoch":1}"#.to_owned())
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    client.call(&CloseSession {}, Some(&session)).expect("closed");
+    assert_ne!(fake::session(&client, "alice").id, session.id);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_never_replaced_in_silence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fake::daemon(folder.path(), |_, _| Reply::Cut);
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    std::fs::write(session.file.path(), b"{\"v\":1,").expect("written");
+    let failure = client.call(&claim(), Some(&session)).expect_err("unreadable");
+    assert!(failure.to_string().contains("cannot be read"), "{failure}");
+    assert_eq!(std::fs::read(session.file.path()).expect("there"), b"{\"v\":1,");
+}
