@@ -10,6 +10,7 @@ use std::mem::take;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Statement};
 use tenure_engine::store::driver::{Driver, Each, StoreError, Value};
 use tenure_engine::store::sqlite::Sqlite;
@@ -149,6 +150,8 @@ impl Settings {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(failed)?;
+        // No pragma tells of this one; without it some statements would be planned anew at every run.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         for (name, value) in &self.0 {
             connection.pragma_update(None, name, value).map_err(failed)?;
             let found: i64 = connection.pragma_query_value(None, name, |row| row.get(0)).map_err(failed)?;
@@ -233,7 +236,8 @@ mod tests {
 
         let connection = settings.open(&other).expect("the same settings");
         play(&connection, &tape).expect("the same statements");
-        let c: i64 = connection.query_row("SELECT c FROM a WHERE b = 'x'", [], |row| row.get(0)).expect("a row");
+        let c: i64 =
+            connection.query_row("SELECT c FROM a WHERE b = 'x'", [], |row| row.get(0)).expect("a row");
         assert_eq!(c, 7);
         assert!(settings.durability().is_ok());
         play(&connection, &tape).expect_err("the key is there already");

@@ -126,7 +126,11 @@ fn slice(
         return Err("the claims of a slice left no receipts".to_owned());
     }
     let group = slice.claims as f64 / commits as f64;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a group is small and positive")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a group is small and positive"
+    )]
     let bare = peer.play(kind, slice.claims, (group.round() as usize).max(1))?;
     let single = peer.play(kind, slice.claims / SINGLE_PART, 1)?;
     into.product.push(slice.rate());

@@ -21,7 +21,10 @@ const TMPFS: u64 = 0x0102_1994;
 pub fn refuse_memory(folder: &Path) -> Result<(), String> {
     let kind = rustix::fs::statfs(folder).map_err(|error| format!("{}: {error}", folder.display()))?.f_type;
     if kind.cast_unsigned() & 0xffff_ffff == TMPFS {
-        return Err(format!("{} lies in memory; set CARGO_TARGET_DIR to a folder on a disk", folder.display()));
+        return Err(format!(
+            "{} lies in memory; set CARGO_TARGET_DIR to a folder on a disk",
+            folder.display()
+        ));
     }
     Ok(())
 }

@@ -162,8 +162,12 @@ mod tests {
 
     #[test]
     fn a_target_that_is_met_exactly_is_met_and_what_is_no_number_misses_every_target() {
-        assert!(!figure(0.6, Target::AtLeast(0.6)).is_missed() && !figure(3.0, Target::AtMost(3.0)).is_missed());
-        assert!(figure(0.59, Target::AtLeast(0.6)).is_missed() && figure(3.1, Target::AtMost(3.0)).is_missed());
+        assert!(
+            !figure(0.6, Target::AtLeast(0.6)).is_missed() && !figure(3.0, Target::AtMost(3.0)).is_missed()
+        );
+        assert!(
+            figure(0.59, Target::AtLeast(0.6)).is_missed() && figure(3.1, Target::AtMost(3.0)).is_missed()
+        );
         assert!(figure(f64::NAN, Target::AtLeast(0.6)).is_missed());
         assert!(figure(f64::NAN, Target::AtMost(0.6)).is_missed());
         assert!(!figure(f64::NAN, Target::Told).is_missed());
@@ -173,7 +177,7 @@ mod tests {
     fn a_missed_target_stands_in_the_table() {
         let text = table(&[figure(0.5, Target::AtLeast(0.6)), figure(1.0, Target::AtLeast(0.6))]);
         assert_eq!(text.matches("MISSED").count(), 1);
-        assert!(text.contains("| 0.50 × | ≥ 0.6 × | MISSED |"), "{text}");
+        assert!(text.contains("| 0.50 ×   | ≥ 0.6 × | MISSED |"), "{text}");
     }
 
     #[test]

@@ -23,9 +23,8 @@ use tenure_engine::store::sqlite::{Role, Sqlite};
 
 /// How many clients claim at once.
 pub const CLIENTS: u64 = 64;
-/// How many sessions each client takes turns with. An agent holds few tasks at a time; so that a session does not
-/// hold hundreds after a slice, a client is another agent at every claim.
-const SESSIONS_PER_CLIENT: u64 = 256;
+/// How many sessions each client has.
+const SESSIONS_PER_CLIENT: u64 = 64;
 /// How many tasks there are.
 pub const TASKS: u64 = 100_000;
 /// How many stand in each of the two projects.
@@ -43,6 +42,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// How many of its sessions a client takes turns with. Whoever asks for the next task is asked what it holds, and an
+    /// agent holds few tasks at a time: so that no session holds hundreds after a slice, such a client is another
+    /// agent at every claim. A claim by name does not look at what its session holds, and one session is enough.
+    fn sessions(self) -> u64 {
+        match self {
+            Self::Next => SESSIONS_PER_CLIENT,
+            Self::Named => 1,
+        }
+    }
+
     /// The project's key.
     pub fn project(self) -> &'static str {
         match self {
@@ -82,7 +91,10 @@ impl Agent {
             capabilities: Vec::new(),
         };
         let operation_id = Some(operation_id("open", self.number)?);
-        Ok(Command { operation: operation.into(), envelope: Envelope { operation_id, ..Envelope::default() } })
+        Ok(Command {
+            operation: operation.into(),
+            envelope: Envelope { operation_id, ..Envelope::default() },
+        })
     }
 
     fn command(&self, operation: AnyOperation, operation_id: OperationId) -> Command {
@@ -127,7 +139,7 @@ impl Agents {
 
     /// A client's claim at its turn.
     pub fn ask(&self, kind: Kind, client: u64, turn: u64) -> Result<Ask<'_>, String> {
-        let place = client * SESSIONS_PER_CLIENT + turn % SESSIONS_PER_CLIENT;
+        let place = client * SESSIONS_PER_CLIENT + turn % kind.sessions();
         let agent = &self.0[usize::try_from(place).expect("there are few agents")];
         let number = client + turn * CLIENTS;
         if number >= TASKS_PER_PROJECT {
@@ -179,8 +191,7 @@ impl<D: Driver> Store<D> {
 
     /// Runs commands that must all be accepted, in one commit.
     pub fn run(&mut self, commands: Vec<Command>) -> Result<(), String> {
-        let ran =
-            run_batch(&mut self.driver, &self.clock, &MachineClocks, commands, Durations::default());
+        let ran = run_batch(&mut self.driver, &self.clock, &MachineClocks, commands, Durations::default());
         match ran.map_err(|error| error.to_string())?.answers.into_iter().find_map(Result::err) {
             Some(refusal) => Err(format!("the engine refused: {}: {}", refusal.code, refusal.detail)),
             None => Ok(()),
@@ -200,9 +211,10 @@ impl<D: Driver> Store<D> {
     }
 }
 
-/// Fills a folder's store.
+/// Fills a folder's store. Its rows are the product's own; only while they are made nobody needs each of them flushed.
 pub fn fill(folder: &Path, agents: &Agents) -> Result<(), String> {
     let mut store = Store::open(folder, |sqlite| sqlite)?;
+    store.driver.execute("PRAGMA synchronous = OFF", &[]).map_err(|error| error.to_string())?;
     let openings: Vec<Command> = agents.0.iter().map(Agent::opening).collect::<Result<_, _>>()?;
     store.run_in_groups(openings, BATCH_COMMANDS)?;
     let first = &agents.0[0];

@@ -31,7 +31,8 @@ impl Machine {
         };
         let memory = field(&read("/proc/meminfo")?, "MemTotal").unwrap_or_default();
         let memory_kib: f64 = memory.trim_end_matches(" kB").parse().unwrap_or(0.0);
-        let now = jiff::Timestamp::from_millisecond(MachineClocks.wall_ms()).map_err(|error| error.to_string())?;
+        let now =
+            jiff::Timestamp::from_millisecond(MachineClocks.wall_ms()).map_err(|error| error.to_string())?;
         let compiler = std::process::Command::new("rustc").arg("--version").output();
         let compiler = compiler.map_err(|error| format!("rustc: {error}"))?.stdout;
         let compiler = String::from_utf8_lossy(&compiler);

@@ -90,7 +90,8 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let folder = folder.canonicalize().map_err(|error| error.to_string())?;
     disk::refuse_memory(&folder)?;
-    let root = tempfile::Builder::new().prefix("run-").tempdir_in(&folder).map_err(|error| error.to_string())?;
+    let root =
+        tempfile::Builder::new().prefix("run-").tempdir_in(&folder).map_err(|error| error.to_string())?;
     let machine = Machine::ask()?;
     let begun = Instant::now();
     let (figures, durability) = measure(root.path(), &binary, extent)?;
@@ -149,10 +150,12 @@ fn prepare(root: &Path, agents: &Agents) -> Result<Places, String> {
         played: folder("played"),
     };
     fleet::fill(&places.daemon, agents)?;
+    let flush = |folder: &Path| fs::File::open(folder.join(DATABASE)).and_then(|file| file.sync_all());
+    flush(&places.daemon).map_err(|error| format!("{}: {error}", places.daemon.display()))?;
     for copy in [&places.recorded, &places.played] {
         let copied = fs::create_dir(copy)
             .and_then(|()| fs::copy(places.daemon.join(DATABASE), copy.join(DATABASE)))
-            .and_then(|_| fs::File::open(copy.join(DATABASE))?.sync_all());
+            .and_then(|_| flush(copy));
         copied.map_err(|error| format!("{}: {error}", copy.display()))?;
     }
     Ok(places)
@@ -176,7 +179,9 @@ fn report(
         "tasks": TASKS,
         "figures": figures.iter().map(Figure::to_json).collect::<Vec<_>>(),
     });
-    let write = |path: &Path, text: String| fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
+    let write = |path: &Path, text: String| {
+        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
     write(&folder.join("figures.json"), format!("{document:#}\n"))?;
     if writes {
         write(&repository::root().join(PAGE), page(machine, figures, durability))?;

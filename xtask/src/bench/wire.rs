@@ -39,7 +39,11 @@ pub fn get(mut stream: &UnixStream, target: &str) -> Result<Vec<u8>, String> {
         inbox.read(stream)?;
         if let Some(answer) = inbox.answer()? {
             let body = inbox.bytes[answer.head..answer.end].to_vec();
-            return if answer.is_success { Ok(body) } else { Err(String::from_utf8_lossy(&body).into_owned()) };
+            return if answer.is_success {
+                Ok(body)
+            } else {
+                Err(String::from_utf8_lossy(&body).into_owned())
+            };
         }
     }
 }
@@ -68,11 +72,17 @@ impl Inbox {
 
     /// The whole answer that has come in, if it is whole.
     fn answer(&self) -> Result<Option<Answer>, String> {
-        let Some(at) = self.bytes.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
+        let Some(at) = self.bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
+            return Ok(None);
+        };
         let text = std::str::from_utf8(&self.bytes[..at]).map_err(|error| error.to_string())?;
         let length = text.split("\r\n").find_map(|line| {
             let (name, value) = line.split_once(':')?;
-            if name.eq_ignore_ascii_case("content-length") { value.trim().parse::<usize>().ok() } else { None }
+            if name.eq_ignore_ascii_case("content-length") {
+                value.trim().parse::<usize>().ok()
+            } else {
+                None
+            }
         });
         let (head, length) = (at + 4, length.ok_or("an answer does not tell its length")?);
         let is_success = text.starts_with("HTTP/1.1 2");
@@ -176,7 +186,13 @@ fn drive(clients: &mut [Client], agents: &Agents, kind: Kind, until: Instant) ->
 }
 
 impl State {
-    fn send(&mut self, mut stream: &UnixStream, client: u64, agents: &Agents, kind: Kind) -> Result<(), String> {
+    fn send(
+        &mut self,
+        mut stream: &UnixStream,
+        client: u64,
+        agents: &Agents,
+        kind: Kind,
+    ) -> Result<(), String> {
         let ask = agents.ask(kind, client, self.turn)?;
         self.turn += 1;
         let body = serde_json::to_string(&ask.claim).map_err(|error| error.to_string())?;
