@@ -10,6 +10,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Words", "concepts.md"),
     ("Time and leases", "time-and-leases.md"),
     ("What is not promised", "not-promised.md"),
+    ("Figures", "performance.md"),
 ];
 
 /// docs/src/SUMMARY.md
