@@ -1,0 +1,3 @@
+//! Real daemons and real clients under attack.
+
+mod processes;

@@ -1,0 +1,5 @@
+//! Tests that start real processes. They want the processors for themselves, so the test runner takes them one by
+//! one by the name of this module.
+
+mod cuts;
+mod races;
