@@ -1,6 +1,5 @@
 //! A daemon that a test owns: started from the real program, stopped, continued and killed by its number.
 
-use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
+use tenure_client::call::{Client, Retry};
 
 use crate::{program, waiting};
 
@@ -123,20 +123,16 @@ impl Drop for Daemon {
     }
 }
 
-/// A daemon that a client started: known by its number alone, and killed when this is dropped.
-#[derive(Debug)]
-pub struct Foreign(pub u32);
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        signal(self.0, Signal::KILL);
-        waiting::until("the daemon has ended", || has_ended(self.0));
-    }
+/// The process of the daemon that answers in a folder now, whoever started it.
+#[must_use]
+pub fn found_in(folder: &Path) -> Option<u32> {
+    let once = Retry { pause_ms: 0, repetitions: 0 };
+    let client = Client::new(folder, None, Box::new(|_| ())).with_retry(once);
+    client.info().ok().map(|info| info.pid)
 }
 
-/// The daemon that answers in a folder now.
-#[must_use]
-pub fn found_in(folder: impl AsRef<OsStr>) -> Option<Foreign> {
-    let client = tenure_client::call::Client::new(Path::new(folder.as_ref()), None, Box::new(|_| ()));
-    client.info().ok().map(|info| Foreign(info.pid))
+/// Ends a daemon that a client started, at once, and waits until it has ended.
+pub fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+    waiting::until("the daemon has ended", || has_ended(pid));
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::daemon::Daemon;
+use crate::daemon::{self, Daemon};
 
 /// The project that tests work in.
 pub const PROJECT: &str = "afc";
@@ -34,8 +34,9 @@ impl Place {
 
     /// The same with the store in another folder, e.g. on a disk of its own.
     #[must_use]
-    pub fn with_state(self, state: &Path) -> Self {
-        Self { state: state.to_owned(), ..self }
+    pub fn with_state(mut self, state: &Path) -> Self {
+        self.state = state.to_owned();
+        self
     }
 
     /// The folder of the store.
@@ -78,5 +79,14 @@ impl Place {
 impl Default for Place {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl Drop for Place {
+    /// A daemon that some client started here ends with the place.
+    fn drop(&mut self) {
+        if let Some(pid) = daemon::found_in(&self.state) {
+            daemon::kill(pid);
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! An agent at a command line: every step is a real `tenure` process in a hermetic environment.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 
 use serde_json::Value;
 
@@ -124,20 +126,31 @@ impl Shell {
         ran.json()
     }
 
-    /// Runs a mutation and writes it down. `started` hears of the process as soon as there is one.
+    /// Runs a mutation and writes it down. As long as it runs, its process lies in `running` and may be killed there.
     pub fn logged(
         &self,
         log: &Log,
         operation: &str,
         input: &Value,
         words: &[&str],
-        started: impl FnOnce(u32),
+        running: &Mutex<Option<Child>>,
     ) -> Ran {
         let call = log.invoke(operation, input);
-        let child = self.spawn(&[words, &["--json"]].concat());
-        started(child.id());
-        let ran = Ran::of(child.wait_with_output().expect("it is our child"));
+        let mut child = self.spawn(&[words, &["--json"]].concat());
+        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        *running.lock().expect("no holder panics") = Some(child);
+        let ran = Ran { code: 0, out: whole(&mut out), err: whole(&mut err) };
+        // Both outputs have ended, so the process has as good as ended too.
+        let mut child = running.lock().expect("no holder panics").take().expect("it was put there");
+        let status = child.wait().expect("it is our child");
+        let ran = Ran { code: status.code().unwrap_or(-1), ..ran };
         log.heard(call, ran.end());
         ran
     }
+}
+
+fn whole(output: &mut Option<impl Read>) -> String {
+    let mut text = String::new();
+    output.as_mut().expect("it is piped").read_to_string(&mut text).expect("commands print text");
+    text
 }

@@ -2,4 +2,6 @@
 //! one by the name of this module.
 
 mod cuts;
+mod kills;
+mod lost_clients;
 mod races;
