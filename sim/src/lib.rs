@@ -8,6 +8,7 @@
 //! Only processes that were started here are ended, each by its number.
 
 pub mod agent;
+pub mod clocks;
 pub mod cut;
 pub mod daemon;
 pub mod fill;

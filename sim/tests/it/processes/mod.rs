@@ -1,7 +1,9 @@
 //! Tests that start real processes. They want the processors for themselves, so the test runner takes them one by
 //! one by the name of this module.
 
+mod clocks;
 mod cuts;
 mod kills;
 mod lost_clients;
 mod races;
+mod starting;
