@@ -11,6 +11,7 @@ pub mod agent;
 pub mod clocks;
 pub mod cut;
 pub mod daemon;
+pub mod disk;
 pub mod fill;
 pub mod log;
 pub mod ownership;

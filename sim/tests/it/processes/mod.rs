@@ -3,7 +3,10 @@
 
 mod clocks;
 mod cuts;
+mod full_disk;
 mod kills;
 mod lost_clients;
 mod races;
+mod read_only;
+mod secrets;
 mod starting;

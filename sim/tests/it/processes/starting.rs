@@ -95,7 +95,8 @@ fn two_shells_of_one_harness_are_one_session() {
 /// from this process tree, so that whatever runs the tests is not taken for the caller.
 fn terminal(shell: &Shell, lines: &str) {
     let mut command = Command::new("setsid");
-    shell.dress(command.args(["--fork", "script", "--quiet", "--command", "/bin/sh", "/dev/null"]));
+    shell.dress(command.args(["--fork", "script", "--quiet", "/dev/null"]));
+    command.env("SHELL", "/bin/sh");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let child = child.as_mut().expect("setsid and script are part of every Debian");
     let mut input = child.stdin.take().expect("it is piped");
