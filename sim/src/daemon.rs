@@ -35,9 +35,11 @@ pub fn has_ended(pid: u32) -> bool {
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
-/// The command that serves a folder, speaking to a pipe.
+/// The command that serves a folder, speaking to a pipe. The kernel ends it with its starter, so that a test that is
+/// itself ended leaves nothing behind.
 pub fn serving(program: &Path, folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
-    let mut command = Command::new(program);
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
     command.args(["serve", "--private", "--folder"]).arg(folder).args(arguments);
     command.env_clear().envs(variables.iter().copied());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -162,9 +162,12 @@ fn a_daemon_that_stands_still_is_not_taken_for_no_work() {
     assert_eq!(found_in(place.state()), Some(daemon.pid()), "nobody took its place");
 }
 
-/// A second daemon on the same store; what it reports.
+/// A second daemon on the same store; what it reports, and how it ends. One that serves beside the first is ended here.
 fn second(mut command: Command) -> (Value, i32) {
     let (mut child, report) = report_of(&mut command);
+    if report["ready"] == true && report["already"] == false {
+        child.kill().expect("it is our child");
+    }
     let status = child.wait().expect("it is our child");
     (report, status.code().unwrap_or(-1))
 }
