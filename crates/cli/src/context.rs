@@ -5,14 +5,15 @@ use std::cell::OnceCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use tenure_client::ask::Answered;
 use tenure_client::autostart::Start;
-use tenure_client::call::{Answered, Client};
+use tenure_client::call::Client;
 use tenure_client::failure::Failure;
 use tenure_client::identity::{Identity, Surroundings, identify};
 use tenure_client::place::{self, Wish};
 use tenure_client::processes;
 use tenure_client::repository::{self, Checkout};
-use tenure_client::session::{Particulars, Session};
+use tenure_client::session::{Particulars, Session, is_of_session};
 use tenure_core::model::ids::{ProjectKey, TaskId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::project::ResolveProject;
@@ -95,6 +96,11 @@ impl Context {
         Ok(self.session.get_or_init(|| session))
     }
 
+    /// The caller's session, if it has one already.
+    pub fn known_session(&self) -> Result<Option<Session>, Stop> {
+        Ok(Session::existing(self.client()?, &self.identity()?)?)
+    }
+
     /// Opens the caller's session.
     pub fn open_session(&self, particulars: &Particulars) -> Result<Session, Stop> {
         let identity = self.identity()?;
@@ -114,7 +120,7 @@ impl Context {
         match self.client()?.call(operation, Some(session)) {
             Err(Failure::Refused(refusal)) if self.may_open_anew::<O>(&refusal, session)? => {
                 self.screen.remark(&format!("tenure: {}; a new session was opened", refusal.detail));
-                let anew = Particulars { anew: true, ..Particulars::default() };
+                let anew = Particulars { instead_of: Some(session.id.clone()), ..Particulars::default() };
                 let session = self.open_session(&anew)?;
                 Ok(self.client()?.call(operation, Some(&session))?)
             }
@@ -240,7 +246,7 @@ impl Context {
     /// The task that the caller holds, if it is exactly one in this checkout's project.
     pub fn held_task(&self) -> Result<TaskId, Stop> {
         let identity = self.identity()?;
-        let session = Session::existing(self.client()?, &identity)?;
+        let session = self.known_session()?;
         let mut held = session.map(|session| session.held()).transpose()?.unwrap_or_default();
         if let Some(checkout) = self.checkout()
             && let Some(project) = self.bound_project(&checkout)?
@@ -261,8 +267,4 @@ impl Context {
             }
         }
     }
-}
-
-fn is_of_session(code: Code) -> bool {
-    matches!(code, Code::SessionUnknown | Code::SessionClosed | Code::EpochChanged)
 }

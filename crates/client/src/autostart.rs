@@ -1,8 +1,8 @@
 //! Starting the private daemon: twenty commands at once find one.
 //!
-//! Whoever finds no daemon takes a lock (another one than the daemon's own), looks again, and spawns its own executable as `tenure serve`. The
-//! daemon says in one line on its standard output that it is ready, or why it cannot be; that is what the command
-//! reports.
+//! Whoever finds no daemon takes the starters' lock, looks again, and spawns its own executable as `tenure serve`.
+//! The daemon says in one line on its standard output that it is ready, or why it cannot be; that is what the
+//! command reports.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 use serde::Deserialize;
+use tenure_core::wire;
 
 use crate::failure::Failure;
 use crate::transport;
@@ -29,8 +30,6 @@ pub struct Start {
 
 /// How long a daemon may take to say that it is ready: longer than it waits for one that is going.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
-/// The file that the daemon's standard error goes to.
-pub const LOG: &str = "daemon.log";
 /// What the daemon inherits of the environment. It outlives the agent that happened to start it, whose variables
 /// are not the daemon's business.
 const INHERITED: [&str; 12] = [
@@ -79,7 +78,7 @@ pub fn ensure(folder: &Path, start: &Start) -> Result<bool, Failure> {
 }
 
 fn lock(folder: &Path) -> Result<File, Failure> {
-    let path = folder.join("spawn.lock");
+    let path = folder.join(wire::START_LOCK);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.map_err(|error| Failure::file("open", &path, &error))?;
     rustix::fs::flock(&file, FlockOperation::LockExclusive)
@@ -88,7 +87,7 @@ fn lock(folder: &Path) -> Result<File, Failure> {
 }
 
 fn spawn(folder: &Path, start: &Start) -> Result<(), Failure> {
-    let log_path = folder.join(LOG);
+    let log_path = folder.join(wire::LOG);
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&log_path);
     let log = log.map_err(|error| Failure::file("open", &log_path, &error))?;
     // What a harness left open (pipes it waits on, for example) must not be kept open by the daemon.
@@ -147,6 +146,6 @@ fn spawn(folder: &Path, start: &Start) -> Result<(), Failure> {
 fn not_started(folder: &Path, why: &str) -> Failure {
     Failure::cannot_tell(
         format!("the daemon could not start: {why}"),
-        format!("read {}, then run `tenure doctor`", folder.join(LOG).display()),
+        format!("read {}, then run `tenure doctor`", folder.join(wire::LOG).display()),
     )
 }

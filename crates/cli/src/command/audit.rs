@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use serde_json::Value;
 use tenure_client::failure::Failure;
+use tenure_core::wire;
 
 use crate::context::Context;
 use crate::render::plain;
@@ -15,9 +16,14 @@ pub enum Command {
     Verify,
 }
 
+/// Where the daemon verifies it.
+pub fn target() -> String {
+    format!("{}/audit", wire::API)
+}
+
 /// Verifies the chain. A broken one is a failed check.
 pub fn verify(context: &Context) -> Result<(), Stop> {
-    let json = context.client()?.get("/api/v1/audit")?;
+    let json = context.client()?.get(&target())?;
     let report: Value = serde_json::from_slice(&json).map_err(|error| {
         Failure::cannot_tell(format!("the report cannot be read: {error}"), "run `tenure doctor`")
     })?;

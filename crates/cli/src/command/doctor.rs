@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tenure_client::transport::SOCKET;
-use tenure_client::{autostart, session_file};
+use tenure_client::session_file;
+use tenure_core::wire;
 
 use crate::command::audit;
 use crate::context::Context;
@@ -48,7 +48,7 @@ pub fn run(doctor: &Doctor, context: &Context) -> Result<(), Stop> {
             format!("version {}, protocol {}, process {}", info.version, info.protocol, info.pid),
         ),
         Err(failure) => {
-            failed("daemon", failure.to_string(), &format!("read {}", store.join(autostart::LOG).display()))
+            failed("daemon", failure.to_string(), &format!("read {}", store.join(wire::LOG).display()))
         }
     });
     if daemon.is_ok() {
@@ -122,7 +122,7 @@ fn private_files(store: &Path) -> Option<Check> {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(found) = entry.metadata() else { continue };
             count += 1;
-            if found.permissions().mode() & 0o077 != 0 && entry.file_name() != SOCKET {
+            if found.permissions().mode() & 0o077 != 0 {
                 open.push(entry.path().display().to_string());
             }
         }
@@ -138,7 +138,7 @@ fn private_files(store: &Path) -> Option<Check> {
 }
 
 fn socket(store: &Path) -> Check {
-    let path = store.join(SOCKET);
+    let path = store.join(wire::SOCKET);
     match path.metadata() {
         Ok(_) => passed("socket", path.display().to_string()),
         Err(error) => failed(
@@ -171,7 +171,7 @@ fn ready(context: &Context) -> Result<Check, Stop> {
 }
 
 fn record(context: &Context) -> Result<Check, Stop> {
-    Ok(match context.client()?.get("/api/v1/audit") {
+    Ok(match context.client()?.get(&audit::target()) {
         Ok(json) => match serde_json::from_slice::<Value>(&json) {
             Ok(report) if audit::is_sound(&report) => passed("record", "the chain of events is whole"),
             _ => failed("record", "the chain of events is broken", "tenure audit verify"),

@@ -1,7 +1,7 @@
 //! Which version this is.
 
 use serde_json::json;
-use tenure_client::PROTOCOL;
+use tenure_core::wire::PROTOCOL;
 
 use crate::context::Context;
 use crate::stop::Stop;

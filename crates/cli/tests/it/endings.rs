@@ -69,6 +69,19 @@ fn a_lease_that_ended_is_a_lost_lease() {
 }
 
 #[test]
+fn a_live_session_makes_way_for_the_next_of_its_name() {
+    let place = Place::bound();
+    let task = place.task("held", &[]);
+    place.ok("ada", &["claim", &task]);
+    check(&place, "ada", &["session", "open", "--capability", "gpu"], 8, "state_conflict");
+    let opened = place.json("ada", &["session", "open", "--anew", "--capability", "gpu"]);
+    assert_eq!(opened["session"]["capabilities"][0], "gpu", "{opened}");
+    assert_eq!(opened["session"]["holds"].as_array().map(Vec::len), Some(0), "{opened}");
+    place.ok("ada", &["session", "open", "--anew"]);
+    check(&place, "ada", &["heartbeat", &task], 6, "not_holder");
+}
+
+#[test]
 fn a_configured_server_is_never_left_in_silence() {
     let mut place = Place::new();
     place.variables.push(("TENURE_SERVER".to_owned(), "https://tenure.example".to_owned()));
