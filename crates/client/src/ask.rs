@@ -1,5 +1,6 @@
 //! Asking for an operation: as nobody, or as a session.
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::{Access, Effect, Operation, Spec};
@@ -19,6 +20,13 @@ pub struct Answered<T> {
     pub json: Vec<u8>,
 }
 
+impl<T: DeserializeOwned> Answered<T> {
+    /// Reads an answer. One that is not whole or of another kind is none.
+    pub fn read(json: Vec<u8>) -> Result<Self, Failure> {
+        Ok(Self { value: read(&json)?, json })
+    }
+}
+
 impl Client {
     /// Asks for an operation.
     pub fn call<O: Operation>(
@@ -27,8 +35,7 @@ impl Client {
         session: Option<&Session>,
     ) -> Result<Answered<O::Answer>, Failure> {
         let input = serde_json::to_value(operation).expect("inputs are plain data and always serialise");
-        let json = self.ask(&O::SPEC, &input, session)?;
-        Ok(Answered { value: read(&json)?, json })
+        Answered::read(self.ask(&O::SPEC, &input, session)?)
     }
 
     /// Asks for any operation by its description and its input as JSON. Mutations go through the session's file.

@@ -11,6 +11,7 @@ use tenure_core::wire;
 use crate::command::audit;
 use crate::context::Context;
 use crate::render::Page;
+use crate::shell;
 use crate::stop::Stop;
 
 /// Check the store, the daemon, and how this place and its caller are understood
@@ -78,7 +79,7 @@ pub fn run(doctor: &Doctor, context: &Context) -> Result<(), Stop> {
             page.line(&format!("                   next: {next}"));
         }
     }
-    context.print_value(&json!({"ok": sound, "checks": checks}), &page.finish());
+    context.print_value(&json!({"ok": sound, "checks": checks}), &page.finish())?;
     if sound { Ok(()) } else { Err(Stop::CheckFailed) }
 }
 
@@ -104,7 +105,7 @@ fn folder(store: &Path) -> Check {
         Ok(found) if found.permissions().mode() & 0o077 != 0 => failed(
             "folder",
             format!("{} is open to others (mode {:o})", store.display(), found.permissions().mode() & 0o777),
-            &format!("chmod 700 {}", store.display()),
+            &format!("chmod 700 {}", shell::word(&store.to_string_lossy())),
         ),
         Ok(_) => passed("folder", store.display().to_string()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -131,7 +132,8 @@ fn private_files(store: &Path) -> Option<Check> {
         (0, _) => None,
         (_, true) => Some(passed("files", format!("{count}, all private"))),
         (_, false) => {
-            let next = format!("chmod go= {}", open.join(" "));
+            let words: Vec<_> = open.iter().map(|path| shell::word(path)).collect();
+            let next = format!("chmod go= {}", words.join(" "));
             Some(failed("files", format!("open to others: {}", open.join(", ")), &next))
         }
     }
