@@ -57,22 +57,25 @@ pub(super) fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value 
         described["description"] = json!(description);
     }
     if !body.is_empty() {
-        // The revision may come as `If-Match` instead.
-        let in_body = |name: &&str| body.contains_key(*name) && *name != "revision";
-        let required: Vec<&str> = required.into_iter().filter(in_body).collect();
-        described["requestBody"] = json!({
-            "required": !required.is_empty(),
-            "content": { wire::JSON: { "schema": {
-                "type": "object", "properties": body, "required": required, "additionalProperties": false,
-            } } },
-        });
-        for (status, what) in
-            [("413", "The body is too large."), ("415", "The body is not declared as JSON.")]
-        {
-            described["responses"][status] = problem(what, &[Code::InvalidInput]);
-        }
+        add_body(&mut described, &body, &required);
     }
     described
+}
+
+/// Describes the body, and what is refused because there is one.
+fn add_body(described: &mut Value, fields: &Map<String, Value>, required: &BTreeSet<&str>) {
+    // The revision may come as `If-Match` instead.
+    let in_body = |name: &&&str| fields.contains_key(**name) && **name != "revision";
+    let required: Vec<&str> = required.iter().filter(in_body).copied().collect();
+    described["requestBody"] = json!({
+        "required": !required.is_empty(),
+        "content": { wire::JSON: { "schema": {
+            "type": "object", "properties": fields, "required": required, "additionalProperties": false,
+        } } },
+    });
+    for (status, what) in [("413", "The body is too large."), ("415", "The body is not declared as JSON.")] {
+        described["responses"][status] = problem(what, &[Code::InvalidInput]);
+    }
 }
 
 /// The answer, and every refusal that the operation can return, by status.
