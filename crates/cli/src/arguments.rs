@@ -8,10 +8,11 @@ use tenure_client::place::Wish;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 
 use crate::command::{
-    audit, blocker, config, demo, dependency, doctor, help, import, init, ownership, project, queue, record,
-    serve, session, start, task, version,
+    audit, blocker, call, config, demo, dependency, doctor, help, import, init, ownership, project, queue,
+    record, serve, session, start, task, version,
 };
 use crate::context::Context;
+use crate::interrupt;
 use crate::screen::Screen;
 use crate::stop::Stop;
 
@@ -93,6 +94,7 @@ enum Command {
     /// Where settings come from
     #[command(subcommand)]
     Config(config::Command),
+    Call(call::Call),
     Version(version::Version),
     Help(help::Help),
 }
@@ -113,17 +115,23 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 let problem =
                     Problem::from(&Refusal::new(Code::InvalidInput, what(&error)).next("tenure help"));
                 let json = serde_json::to_string(&problem).expect("a problem is plain data");
-                Screen { json: Some(Vec::new()), quiet: true }.json(&json);
+                Screen::new(Some(Vec::new()), true).json(&json);
             }
             return ExitCode::from(u8::from(error.use_stderr()));
         }
     };
     let fields = arguments.json.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
-    let screen = Screen { json: fields, quiet: arguments.quiet };
+    let screen = Screen::new(fields, arguments.quiet);
     let wish = Wish { server: arguments.server, local: arguments.local };
     let context = Context::new(screen.clone(), arguments.session, wish);
     if let Some(Command::Serve(serve)) = arguments.command {
         return serve::run(serve, &context);
+    }
+    // The demo cleans up first when it is interrupted.
+    if !matches!(arguments.command, Some(Command::Demo(_)))
+        && let Err(error) = interrupt::ends_the_process()
+    {
+        screen.remark(&format!("tenure: an interrupt will not end with exit code 130: {error}"));
     }
     screen.end(dispatch(arguments.command, &context))
 }
@@ -167,6 +175,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Doctor(doctor)) => doctor::run(&doctor, context),
         Some(Command::Serve(_)) => unreachable!("a server is run before anything else is looked at"),
         Some(Command::Config(command)) => config::run(&command, context),
+        Some(Command::Call(call)) => call::run(&call, context),
         Some(Command::Version(version)) => version::run(&version, context),
         Some(Command::Help(help)) => help::run(&help, context, Arguments::command()),
     }
@@ -179,5 +188,64 @@ mod tests {
     #[test]
     fn the_tree_of_commands_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    /// What texts of the code call a command: in back quotes, or as a next step of its own.
+    fn named_commands(source: &str) -> Vec<String> {
+        let mut named = Vec::new();
+        for (mark, end) in [("`tenure ", '`'), ("next(\"tenure ", '"'), ("next(format!(\"tenure ", '"')] {
+            for rest in source.split(mark).skip(1) {
+                named.extend(rest.split(end).next().map(|words| words.replace("///", " ")));
+            }
+        }
+        named
+    }
+
+    /// What is wrong with a command: a word or an option that the tree does not have.
+    fn wrong(tree: &clap::Command, words: &str) -> Option<String> {
+        let mut command = tree;
+        for word in words.split_whitespace() {
+            if let Some(option) = word.strip_prefix("--") {
+                let name = option.split('=').next().unwrap_or(option);
+                let has = |command: &clap::Command| {
+                    command.get_arguments().any(|argument| argument.get_long() == Some(name))
+                };
+                if !has(command) && !has(tree) {
+                    return Some(format!("{} has no option {word}", command.get_name()));
+                }
+            } else if let Some(next) = command.find_subcommand(word) {
+                command = next;
+            } else if command.has_subcommands() && word.starts_with(|c: char| c.is_ascii_lowercase()) {
+                return Some(format!("{} has no command {word}", command.get_name()));
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn every_command_that_the_code_names_exists() {
+        let mut tree = Arguments::command();
+        tree.build();
+        let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))];
+        let (mut named, mut found) = (0, Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("the sources are there") {
+                let path = entry.expect("the sources are there").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("arguments.rs") {
+                    let source = std::fs::read_to_string(&path).expect("sources are text");
+                    for words in named_commands(&source) {
+                        named += 1;
+                        found
+                            .extend(wrong(&tree, &words).map(|wrong| format!("{}: {wrong}", path.display())));
+                    }
+                }
+            }
+        }
+        assert!(named > 50, "only {named} were found");
+        assert_eq!(found, Vec::<String>::new());
+        assert_eq!(wrong(&tree, "doctor --offline").as_deref(), Some("doctor has no option --offline"));
+        assert_eq!(wrong(&tree, "task creat").as_deref(), Some("task has no command creat"));
     }
 }

@@ -5,21 +5,25 @@ use std::cell::OnceCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
+use tenure_client::ask::Answered;
 use tenure_client::autostart::Start;
-use tenure_client::call::{Answered, Client};
+use tenure_client::call::Client;
 use tenure_client::failure::Failure;
 use tenure_client::identity::{Identity, Surroundings, identify};
 use tenure_client::place::{self, Wish};
 use tenure_client::processes;
 use tenure_client::repository::{self, Checkout};
-use tenure_client::session::{Particulars, Session};
+use tenure_client::session::{Particulars, Session, is_of_session};
 use tenure_core::model::ids::{ProjectKey, TaskId};
 use tenure_core::model::refusal::{Code, Refusal};
-use tenure_core::operation::project::ResolveProject;
+use tenure_core::operation::project::{BindingView, ResolveProject};
 use tenure_core::operation::task::FindTask;
-use tenure_core::operation::{Access, Effect, Fencing, Operation};
+use tenure_core::operation::{Access, Effect, Fencing, Operation, Spec};
 
 use crate::fields;
+use crate::project_key;
 use crate::render::{Page, Show};
 use crate::screen::Screen;
 use crate::stop::{Stop, usage};
@@ -38,9 +42,9 @@ pub struct Context {
     session: OnceCell<Session>,
 }
 
-/// Reads the environment.
+/// Reads the environment. A value that is not UTF-8 is refused where it is used, and never taken for none.
 pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
 impl Context {
@@ -95,6 +99,11 @@ impl Context {
         Ok(self.session.get_or_init(|| session))
     }
 
+    /// The caller's session, if it has one already.
+    pub fn known_session(&self) -> Result<Option<Session>, Stop> {
+        Ok(Session::existing(self.client()?, &self.identity()?)?)
+    }
+
     /// Opens the caller's session.
     pub fn open_session(&self, particulars: &Particulars) -> Result<Session, Stop> {
         let identity = self.identity()?;
@@ -107,16 +116,22 @@ impl Context {
 
     /// Asks for an operation, as the caller's session where it needs one.
     pub fn call<O: Operation>(&self, operation: &O) -> Result<Answered<O::Answer>, Stop> {
-        if O::SPEC.access == Access::Anyone && O::SPEC.effect == Effect::Read {
-            return Ok(self.client()?.call(operation, None)?);
+        let input = serde_json::to_value(operation).expect("inputs are plain data and always serialise");
+        Ok(Answered::read(self.ask(&O::SPEC, &input)?)?)
+    }
+
+    /// The same for any operation by its description.
+    pub fn ask(&self, spec: &Spec, input: &Value) -> Result<Vec<u8>, Stop> {
+        if spec.access == Access::Anyone && spec.effect == Effect::Read {
+            return Ok(self.client()?.ask(spec, input, None)?);
         }
         let session = self.session()?;
-        match self.client()?.call(operation, Some(session)) {
-            Err(Failure::Refused(refusal)) if self.may_open_anew::<O>(&refusal, session)? => {
+        match self.client()?.ask(spec, input, Some(session)) {
+            Err(Failure::Refused(refusal)) if may_open_anew(spec, &refusal, session)? => {
                 self.screen.remark(&format!("tenure: {}; a new session was opened", refusal.detail));
-                let anew = Particulars { anew: true, ..Particulars::default() };
+                let anew = Particulars { instead_of: Some(session.id.clone()), ..Particulars::default() };
                 let session = self.open_session(&anew)?;
-                Ok(self.client()?.call(operation, Some(&session))?)
+                Ok(self.client()?.ask(spec, input, Some(&session))?)
             }
             Err(Failure::Refused(mut refusal)) if is_of_session(refusal.code) => {
                 refusal.next_actions.push("tenure session open --anew".to_owned());
@@ -124,11 +139,6 @@ impl Context {
             }
             outcome => Ok(outcome?),
         }
-    }
-
-    /// Whether a session that is over can be followed by another in silence: only when it holds nothing.
-    fn may_open_anew<O: Operation>(&self, refusal: &Refusal, session: &Session) -> Result<bool, Stop> {
-        Ok(is_of_session(refusal.code) && O::SPEC.fencing != Fencing::Required && session.held()?.is_empty())
     }
 
     /// Asks for an operation and prints its answer.
@@ -150,7 +160,7 @@ impl Context {
             (Err(Stop::Failure(failure)), Some(operand)) if failure.code() == Code::NotFound => {
                 let Ok(task) = self.alias(&operand) else { return Err(failure.into()) };
                 let mut input = serde_json::to_value(&operation).expect("inputs are plain data");
-                input["task"] = serde_json::Value::String(task.to_string());
+                input["task"] = Value::String(task.to_string());
                 self.perform(&tenure_core::json::parse::<O>(input)?)
             }
             (outcome, _) => self.print(&outcome?),
@@ -162,27 +172,36 @@ impl Context {
         &self,
         answered: &Answered<A>,
     ) -> Result<(), Stop> {
-        match &self.screen.json {
-            Some(names) if !names.is_empty() => {
-                self.screen.json(&fields::filter::<A>(&answered.json, names)?);
-            }
-            Some(_) => self.screen.json(&String::from_utf8_lossy(&answered.json)),
-            None => {
-                let mut page = Page::new();
-                answered.value.show(&mut page);
-                self.screen.data(&page.finish());
-            }
+        if self.screen.json.is_some() {
+            return self.print_json(&answered.json, SchemaGenerator::subschema_for::<A>);
+        }
+        let mut page = Page::new();
+        answered.value.show(&mut page);
+        self.screen.data(&page.finish());
+        Ok(())
+    }
+
+    /// Prints an answer of this schema as it came, or some fields of it.
+    pub fn print_json(
+        &self,
+        json: &[u8],
+        schema: impl FnOnce(&mut SchemaGenerator) -> Schema,
+    ) -> Result<(), Stop> {
+        match self.screen.json.as_deref() {
+            None | Some([]) => self.screen.json(&String::from_utf8_lossy(json)),
+            Some(names) => self.screen.json(&fields::filter(json, names, schema)?),
         }
         Ok(())
     }
 
     /// Prints what is no operation's answer.
-    pub fn print_value(&self, value: &serde_json::Value, human: &str) {
-        if self.screen.json.is_some() {
-            self.screen.json(&value.to_string());
-        } else {
-            self.screen.data(human);
+    pub fn print_value(&self, value: &Value, human: &str) -> Result<(), Stop> {
+        match self.screen.json.as_deref() {
+            None => self.screen.data(human),
+            Some([]) => self.screen.json(&value.to_string()),
+            Some(names) => self.screen.json(&fields::filter_value(value, names)?),
         }
+        Ok(())
     }
 
     /// The Git checkout that the command was given in.
@@ -203,24 +222,24 @@ impl Context {
             .next("name it with --project KEY; `tenure project list` shows them")
             .into());
         };
-        match self.bound_project(&checkout)? {
-            Some(project) => Ok(project),
+        match self.binding(&checkout)? {
+            Some(binding) => Ok(binding.project),
             None => Err(Refusal::new(
                 Code::AmbiguousProject,
                 format!("no project is named and {} is bound to none", checkout.top.display()),
             )
-            .next("tenure init KEY")
+            .next(project_key::init_command(&checkout.top))
             .next("name it with --project KEY; `tenure project list` shows them")
             .into()),
         }
     }
 
-    /// The project that a checkout is bound to.
-    pub fn bound_project(&self, checkout: &Checkout) -> Result<Option<ProjectKey>, Stop> {
+    /// What binds a checkout to its project.
+    pub fn binding(&self, checkout: &Checkout) -> Result<Option<BindingView>, Stop> {
         let question =
             ResolveProject { repositories: checkout.identities.clone(), folder: checkout.folder.clone() };
         match self.client()?.call(&question, None) {
-            Ok(answer) => Ok(Some(answer.value.binding.project)),
+            Ok(answer) => Ok(Some(answer.value.binding)),
             Err(failure) if failure.code() == Code::NotFound => Ok(None),
             Err(failure) => Err(failure.into()),
         }
@@ -240,12 +259,12 @@ impl Context {
     /// The task that the caller holds, if it is exactly one in this checkout's project.
     pub fn held_task(&self) -> Result<TaskId, Stop> {
         let identity = self.identity()?;
-        let session = Session::existing(self.client()?, &identity)?;
+        let session = self.known_session()?;
         let mut held = session.map(|session| session.held()).transpose()?.unwrap_or_default();
         if let Some(checkout) = self.checkout()
-            && let Some(project) = self.bound_project(&checkout)?
+            && let Some(binding) = self.binding(&checkout)?
         {
-            held.retain(|task| task.project == project);
+            held.retain(|task| task.project == binding.project);
         }
         match &held[..] {
             [task] => Ok(task.clone()),
@@ -263,6 +282,7 @@ impl Context {
     }
 }
 
-fn is_of_session(code: Code) -> bool {
-    matches!(code, Code::SessionUnknown | Code::SessionClosed | Code::EpochChanged)
+/// Whether a session that is over can be followed by another in silence: only when it holds nothing.
+fn may_open_anew(spec: &Spec, refusal: &Refusal, session: &Session) -> Result<bool, Stop> {
+    Ok(is_of_session(refusal.code) && spec.fencing != Fencing::Required && session.held()?.is_empty())
 }

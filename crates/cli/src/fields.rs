@@ -1,8 +1,8 @@
 //! `--json=a,b`: an answer with some fields of its rows. The envelope around the rows stays.
 
 use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
-use tenure_core::operation::Answer;
 
 use crate::stop::{Stop, usage};
 
@@ -10,12 +10,44 @@ use crate::stop::{Stop, usage};
 const ROWS: [&str; 10] = [
     "tasks", "projects", "sessions", "events", "task", "project", "session", "binding", "entries", "attempts",
 ];
+/// The rows of what the command line itself tells.
+const OWN_ROWS: [&str; 2] = ["checks", "settings"];
 
-/// Keeps the named fields of an answer's rows. A name that no row can have is refused with those that it can.
-pub fn filter<A: Answer>(json: &[u8], names: &[String]) -> Result<String, Stop> {
-    let mut answer: Map<String, Value> = serde_json::from_slice(json)
+/// Keeps the named fields of the rows of an answer of this schema.
+pub fn filter(
+    json: &[u8],
+    names: &[String],
+    schema: impl FnOnce(&mut SchemaGenerator) -> Schema,
+) -> Result<String, Stop> {
+    let answer: Map<String, Value> = serde_json::from_slice(json)
         .map_err(|_| usage("this answer has no fields", "leave out the field names"))?;
-    let (place, known) = rows_of::<A>();
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let (place, known) = rows_of(&schema(&mut settings.into_generator()).to_value());
+    keep(answer, place, &known, names)
+}
+
+/// The same for a value that is no operation's answer: its rows are what it has.
+pub fn filter_value(value: &Value, names: &[String]) -> Result<String, Stop> {
+    let value = value.as_object().cloned().unwrap_or_default();
+    let rows = |place: &str| value.get(place).and_then(Value::as_array);
+    let place = OWN_ROWS.into_iter().find(|place| rows(place).is_some());
+    let mut known: Vec<String> = match place.and_then(rows) {
+        Some(rows) => rows.iter().filter_map(Value::as_object).flat_map(Map::keys).cloned().collect(),
+        None => value.keys().cloned().collect(),
+    };
+    known.sort_unstable();
+    known.dedup();
+    keep(value, place, &known, names)
+}
+
+/// Keeps the named fields of the rows at a place, or of the whole. A name that no row can have is refused with those
+/// that it can.
+fn keep(
+    mut answer: Map<String, Value>,
+    place: Option<&str>,
+    known: &[String],
+    names: &[String],
+) -> Result<String, Stop> {
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         let detail = format!("`{unknown}` is no field of these rows");
         return Err(usage(detail, format!("choose from: {}", known.join(", "))));
@@ -33,9 +65,7 @@ pub fn filter<A: Answer>(json: &[u8], names: &[String]) -> Result<String, Stop> 
 }
 
 /// Where an answer's rows are (nowhere: the answer is the row) and the fields that they can have.
-fn rows_of<A: Answer>() -> (Option<&'static str>, Vec<String>) {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let schema = Value::from(settings.into_generator().into_root_schema_for::<A>());
+fn rows_of(schema: &Value) -> (Option<&'static str>, Vec<String>) {
     let names = |schema: &Value| -> Option<Vec<String>> {
         Some(schema.get("properties")?.as_object()?.keys().cloned().collect())
     };
@@ -45,11 +75,13 @@ fn rows_of<A: Answer>() -> (Option<&'static str>, Vec<String>) {
             return (Some(place), known);
         }
     }
-    (None, names(&schema).unwrap_or_default())
+    (None, names(schema).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use tenure_core::operation::Answer;
     use tenure_core::operation::queue::ReadyList;
     use tenure_core::operation::record::Counts;
     use tenure_core::operation::task::TaskAnswer;
@@ -61,7 +93,7 @@ mod tests {
     }
 
     fn kept<A: Answer>(json: &str, fields: &str) -> String {
-        filter::<A>(json.as_bytes(), &names(fields)).expect("known fields")
+        filter(json.as_bytes(), &names(fields), SchemaGenerator::subschema_for::<A>).expect("known fields")
     }
 
     #[test]
@@ -80,11 +112,23 @@ mod tests {
 
     #[test]
     fn an_unknown_field_lists_the_known_ones_also_when_there_are_no_rows() {
-        let stop = filter::<ReadyList>(br#"{"tasks":[]}"#, &names("id,titel")).expect_err("unknown");
+        let stop =
+            filter(br#"{"tasks":[]}"#, &names("id,titel"), SchemaGenerator::subschema_for::<ReadyList>)
+                .expect_err("unknown");
         let Stop::Failure(failure) = stop else { panic!("a refusal") };
         let problem = failure.problem();
         assert!(problem.detail.contains("`titel`"), "{}", problem.detail);
         assert!(problem.next_actions[0].contains("id") && problem.next_actions[0].contains("title"));
         assert_eq!(problem.exit_code, 1);
+    }
+
+    #[test]
+    fn what_the_command_line_itself_tells_has_fields_too() {
+        let report =
+            json!({"ok": true, "checks": [{"name": "clock", "ok": true}, {"name": "disk", "next": "x"}]});
+        let kept = filter_value(&report, &names("name,next")).expect("known fields");
+        assert_eq!(kept, r#"{"checks":[{"name":"clock"},{"name":"disk","next":"x"}],"ok":true}"#);
+        assert_eq!(filter_value(&json!({"a": 1, "b": 2}), &names("b")).expect("known"), r#"{"b":2}"#);
+        filter_value(&report, &names("checks")).expect_err("it is where the rows are, not a field of them");
     }
 }

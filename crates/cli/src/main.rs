@@ -4,10 +4,13 @@ mod arguments;
 mod command;
 mod context;
 mod fields;
+mod interrupt;
 mod long_text;
 mod on_task;
+mod project_key;
 mod render;
 mod screen;
+mod shell;
 mod stop;
 mod topic;
 

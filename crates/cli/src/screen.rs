@@ -1,7 +1,9 @@
 //! The one place that prints: data to standard output, talk to standard error.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_client::failure::Failure;
 
@@ -15,14 +17,24 @@ pub struct Screen {
     pub json: Option<Vec<String>>,
     /// Without remarks.
     pub quiet: bool,
+    /// Whether data could not be written.
+    lost: Arc<AtomicBool>,
 }
 
 impl Screen {
-    /// Prints data. A reader that has gone away is no error.
+    /// A command's answers: as JSON or for a person, with remarks or without.
+    pub fn new(json: Option<Vec<String>>, quiet: bool) -> Self {
+        Self { json, quiet, lost: Arc::default() }
+    }
+
+    /// Prints data. A reader that has gone away is no error; a disk that is full is one.
     pub fn data(&self, text: &str) {
         let mut out = std::io::stdout().lock();
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        write!(out, "{text}{end}").and_then(|()| out.flush()).ok();
+        let written = write!(out, "{text}{end}").and_then(|()| out.flush());
+        if written.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Prints JSON as it came. On a terminal, characters that could move the cursor are written as escapes, which
@@ -47,6 +59,10 @@ impl Screen {
     /// Tells a bad end, and gives the exit code.
     pub fn end(&self, outcome: Result<(), Stop>) -> ExitCode {
         match outcome {
+            Ok(()) if self.lost.load(Ordering::Relaxed) => self.failed(&Failure::cannot_tell(
+                "the answer could not be written to standard output",
+                "look at where it goes (a full disk, for example), and repeat the command",
+            )),
             Ok(()) => ExitCode::SUCCESS,
             Err(Stop::CheckFailed) => ExitCode::from(10),
             Err(Stop::Failure(failure)) => self.failed(&failure),

@@ -1,25 +1,48 @@
 //! `tenure help TOPIC`: what is not the help of one command.
 
+use tenure_core::model::refusal::Code;
+
+/// What a topic says.
+type Text = fn() -> String;
+
 /// The topics and what they say.
-pub const TOPICS: [(&str, &str); 2] = [("exit-codes", EXIT_CODES), ("sessions", SESSIONS)];
+pub const TOPICS: [(&str, Text); 2] = [("exit-codes", exit_codes), ("sessions", || SESSIONS.to_owned())];
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  done
-  1  usage or bad input
-  2  cannot tell: daemon, network, storage or version
-  3  refused by a holder (claim, resource)
-  4  refused by capacity
-  5  not authenticated or not allowed
-  6  lease lost, expired or superseded: stop and reconcile
-  7  not found
-  8  conflict: revision, idempotency, cycle or state; a named task that is not ready
-  9  nothing eligible, with reasons: a normal stop
- 10  a check failed (audit verify, doctor)
-130  interrupted
+/// What each exit code means. The reference page has the same table.
+const EXIT_CODES: [(&str, &str); 13] = [
+    ("0", "Done."),
+    ("1", "The command was used wrongly, or its input is not acceptable."),
+    ("2", "It cannot be told: daemon, network, storage or version. Nothing is known to have happened."),
+    ("3", "Refused because somebody holds it: a claim or a resource."),
+    ("4", "Refused because a capacity is used up."),
+    ("5", "Not authenticated, or not allowed."),
+    ("6", "The lease was lost: expired, ended or superseded. Stop changing the work."),
+    ("7", "There is no such record."),
+    ("8", "A conflict: of a revision, an operation id, a cycle, or the state of the record."),
+    ("9", "Nothing is eligible, or a wait timed out. The answer says why."),
+    ("10", "A check failed: `audit verify` or `doctor` found something."),
+    ("120–125", "`run` itself failed; any other code of `run` is its child's."),
+    ("130", "Interrupted."),
+];
 
-With --json the refusal is printed on standard output; its `code` says more than the exit code.
-";
+/// The exit codes with the refusals that end in each.
+fn exit_codes() -> String {
+    let mut text = String::from("Exit codes, and the `code` of the refusals that end in each:\n");
+    for (exit, meaning) in EXIT_CODES {
+        text.push_str(&format!("{exit:>8}  {meaning}\n"));
+        let codes = Code::ALL.iter().filter(|code| code.exit().to_string() == exit);
+        for codes in codes.map(ToString::to_string).collect::<Vec<_>>().chunks(CODES_A_LINE) {
+            text.push_str(&format!("{:10}{}\n", "", codes.join(", ")));
+        }
+    }
+    text.push_str(
+        "\nWith --json a refusal is printed on standard output, with its `code` and `exit_code`.\n",
+    );
+    text
+}
+
+/// How many refusals are named on a line.
+const CODES_A_LINE: usize = 4;
 
 const SESSIONS: &str = "\
 Who calls is inferred, in this order:
@@ -32,3 +55,35 @@ A CI runner or a terminal multiplexer is never guessed: export TENURE_SESSION=yo
 A subagent that shares its parent's variables needs a session of its own: give it --session.
 `tenure doctor` says who you are and why.
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_says_what_the_reference_page_says() {
+        let page = include_str!("../../../docs/src/reference/exit-codes.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")).skip(2);
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").collect()).collect();
+        assert_eq!(rows.len(), EXIT_CODES.len());
+        let help = exit_codes();
+        for (row, (exit, meaning)) in rows.iter().zip(EXIT_CODES) {
+            assert_eq!((row[0], row[1]), (exit, meaning));
+            let after = help.split(&format!("{exit:>8}  {meaning}\n")).nth(1).expect("it is listed");
+            let told = after.lines().take_while(|line| line.starts_with("          "));
+            let told: String = told.collect::<Vec<_>>().join(",");
+            let told: Vec<&str> = told.split(',').map(str::trim).filter(|code| !code.is_empty()).collect();
+            let linked = row[2].split(", ").filter_map(|link| link.strip_prefix("[`")?.split('`').next());
+            assert_eq!(told, linked.collect::<Vec<_>>(), "{exit}");
+        }
+    }
+
+    #[test]
+    fn every_refusal_is_listed_once() {
+        let help = exit_codes();
+        let words: Vec<&str> = help.split([',', ' ', '\n']).collect();
+        for code in Code::ALL {
+            assert_eq!(words.iter().filter(|word| **word == code.as_str()).count(), 1, "{code}");
+        }
+    }
+}

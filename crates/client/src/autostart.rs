@@ -1,19 +1,20 @@
 //! Starting the private daemon: twenty commands at once find one.
 //!
-//! Whoever finds no daemon takes a lock (another one than the daemon's own), looks again, and spawns its own executable as `tenure serve`. The
-//! daemon says in one line on its standard output that it is ready, or why it cannot be; that is what the command
-//! reports.
+//! Whoever finds no daemon takes the starters' lock, looks again, and spawns its own executable as `tenure serve`.
+//! The daemon says in one line on its standard output that it is ready, or why it cannot be; that is what the
+//! command reports.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use serde::Deserialize;
+use tenure_core::wire;
 
 use crate::failure::Failure;
 use crate::transport;
@@ -29,8 +30,10 @@ pub struct Start {
 
 /// How long a daemon may take to say that it is ready: longer than it waits for one that is going.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
-/// The file that the daemon's standard error goes to.
-pub const LOG: &str = "daemon.log";
+/// How long another command may hold the starters' lock: longer than one start takes.
+const LOCK_PATIENCE: Duration = Duration::from_secs(15);
+/// How often it is looked whether the lock is free.
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// What the daemon inherits of the environment. It outlives the agent that happened to start it, whose variables
 /// are not the daemon's business.
 const INHERITED: [&str; 12] = [
@@ -70,25 +73,49 @@ pub fn create_folder(folder: &Path) -> Result<(), Failure> {
 /// Sees to it that a daemon listens. Returns whether this call started it.
 pub fn ensure(folder: &Path, start: &Start) -> Result<bool, Failure> {
     create_folder(folder)?;
-    let _lock = lock(folder)?;
+    let _lock = lock(folder, LOCK_PATIENCE)?;
     if transport::connect(folder).is_ok() {
         return Ok(false);
     }
-    spawn(folder, start)?;
-    Ok(true)
+    let mut child = spawn(folder, start)?;
+    let line = first_line(folder, &mut child)?;
+    match serde_json::from_str::<Readiness>(&line) {
+        Ok(Readiness { ready: true, .. }) => Ok(true),
+        Ok(Readiness { error, next, .. }) => {
+            child.wait().ok();
+            Err(Failure::cannot_tell(
+                format!("the daemon could not start: {}", error.as_deref().unwrap_or("no reason given")),
+                next.unwrap_or_else(|| format!("read {}", folder.join(wire::LOG).display())),
+            ))
+        }
+        Err(_) => {
+            let status = child.wait().map(|status| status.to_string()).unwrap_or_default();
+            Err(not_started(folder, &format!("it ended without a word ({status})")))
+        }
+    }
 }
 
-fn lock(folder: &Path) -> Result<File, Failure> {
-    let path = folder.join("spawn.lock");
+/// Takes the starters' lock. Its holder waits for a daemon's word and not for ever, but it may be suspended.
+fn lock(folder: &Path, patience: Duration) -> Result<File, Failure> {
+    let path = folder.join(wire::START_LOCK);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.map_err(|error| Failure::file("open", &path, &error))?;
-    rustix::fs::flock(&file, FlockOperation::LockExclusive)
-        .map_err(|error| Failure::file("lock", &path, &error.into()))?;
-    Ok(file)
+    let deadline = Instant::now() + patience;
+    loop {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(not_started(folder, "another command has been at it for too long"));
+            }
+            Err(error) => return Err(Failure::file("lock", &path, &error.into())),
+        }
+    }
 }
 
-fn spawn(folder: &Path, start: &Start) -> Result<(), Failure> {
-    let log_path = folder.join(LOG);
+/// Starts the executable with nothing of this process but its standard output to speak on.
+fn spawn(folder: &Path, start: &Start) -> Result<Child, Failure> {
+    let log_path = folder.join(wire::LOG);
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&log_path);
     let log = log.map_err(|error| Failure::file("open", &log_path, &error))?;
     // What a harness left open (pipes it waits on, for example) must not be kept open by the daemon.
@@ -97,7 +124,7 @@ fn spawn(folder: &Path, start: &Start) -> Result<(), Failure> {
         INHERITED.iter().any(|kept| *kept == name.as_os_str())
             || name.to_string_lossy().starts_with("FAKETIME")
     });
-    let mut child = Command::new(&start.program)
+    Command::new(&start.program)
         .args(["serve", "--private", "--folder"])
         .arg(folder)
         .args(&start.arguments)
@@ -108,7 +135,11 @@ fn spawn(folder: &Path, start: &Start) -> Result<(), Failure> {
         .stdout(Stdio::piped())
         .stderr(log)
         .spawn()
-        .map_err(|error| Failure::file("start", &start.program, &error))?;
+        .map_err(|error| Failure::file("start", &start.program, &error))
+}
+
+/// What the daemon says first. One that says nothing in time is ended.
+fn first_line(folder: &Path, child: &mut Child) -> Result<String, Failure> {
     let output = child.stdout.take().expect("its standard output is piped");
     let (told, tell) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -116,30 +147,13 @@ fn spawn(folder: &Path, start: &Start) -> Result<(), Failure> {
         let read = BufReader::new(output).read_line(&mut line);
         told.send(read.map(|_| line)).ok();
     });
-    let line = match tell.recv_timeout(READY_TIMEOUT) {
-        Ok(Ok(line)) => line,
-        Ok(Err(error)) => return Err(not_started(folder, &error.to_string())),
+    match tell.recv_timeout(READY_TIMEOUT) {
+        Ok(Ok(line)) => Ok(line),
+        Ok(Err(error)) => Err(not_started(folder, &error.to_string())),
         Err(_) => {
             child.kill().ok();
             child.wait().ok();
-            return Err(not_started(folder, "it did not say within 10 seconds that it is ready"));
-        }
-    };
-    match serde_json::from_str::<Readiness>(&line) {
-        Ok(Readiness { ready: true, .. }) => Ok(()),
-        Ok(Readiness { error, next, .. }) => {
-            child.wait().ok();
-            Err(Failure::cannot_tell(
-                format!(
-                    "the daemon could not start: {}",
-                    error.unwrap_or_else(|| "no reason given".to_owned())
-                ),
-                next.unwrap_or_else(|| format!("read {}", log_path.display())),
-            ))
-        }
-        Err(_) => {
-            let status = child.wait().map(|status| status.to_string()).unwrap_or_default();
-            Err(not_started(folder, &format!("it ended without a word ({status})")))
+            Err(not_started(folder, "it did not say within 10 seconds that it is ready"))
         }
     }
 }
@@ -147,6 +161,21 @@ fn spawn(folder: &Path, start: &Start) -> Result<(), Failure> {
 fn not_started(folder: &Path, why: &str) -> Failure {
     Failure::cannot_tell(
         format!("the daemon could not start: {why}"),
-        format!("read {}, then run `tenure doctor`", folder.join(LOG).display()),
+        format!("read {}, then run `tenure doctor`", folder.join(wire::LOG).display()),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_starter_that_hangs_is_not_waited_for_for_ever() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let held = lock(folder.path(), Duration::ZERO).expect("free");
+        let failure = lock(folder.path(), Duration::from_millis(30)).expect_err("held");
+        assert!(failure.to_string().contains("another command"), "{failure}");
+        drop(held);
+        lock(folder.path(), Duration::ZERO).expect("free again");
+    }
 }

@@ -7,24 +7,23 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use tenure_core::model::ids::Epoch;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
-use tenure_core::operation::{Access, Effect, Operation};
+use tenure_core::wire;
 
 use crate::autostart::{self, Start};
+use crate::clock;
 use crate::failure::Failure;
-use crate::route::{Route, route};
-use crate::session::Session;
+use crate::info::Info;
+use crate::route::Route;
 use crate::transport::{Cut, Reply, Wire};
-use crate::{PROTOCOL, clock, mutation};
 
-/// Where the daemon tells of itself.
-const INFO: &str = "/api/v1/info";
 /// How long one call may take, its repetitions included.
 const CALL_PATIENCE: Duration = Duration::from_secs(20);
 /// The same for the import of a large file.
 const IMPORT_PATIENCE: Duration = Duration::from_secs(300);
+/// How often it is looked whether a daemon that was asked to stop has gone.
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
+
 /// How a call is repeated; tests may hurry.
 #[derive(Debug, Clone, Copy)]
 pub struct Retry {
@@ -40,9 +39,6 @@ impl Default for Retry {
     }
 }
 
-/// How often it is looked whether a daemon that was asked to stop has gone.
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
-
 /// What hears of things that a person should know: a daemon was started, a lost call was resolved.
 pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
 
@@ -56,42 +52,26 @@ pub struct Client {
     fleet: OnceLock<String>,
 }
 
-/// What the daemon tells of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Info {
-    /// `tenure`.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// The protocol it speaks.
-    pub protocol: u32,
-    /// The oldest protocol that it still serves; only that one when absent.
-    #[serde(default)]
-    pub protocol_min: Option<u32>,
-    /// The fleet's id.
-    pub fleet: String,
-    /// The fleet's incarnation.
-    pub epoch: Epoch,
-    /// Its process.
-    pub pid: u32,
-    /// Whether it is in use: leases live or calls are running.
-    pub busy: bool,
+/// A call without an answer.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    /// Why.
+    pub failure: Failure,
+    /// Whether it may have been carried out all the same.
+    pub may_have_happened: bool,
 }
 
-impl Info {
-    /// Whether it speaks this client's protocol.
-    fn serves_us(&self) -> bool {
-        (self.protocol_min.unwrap_or(self.protocol)..=self.protocol).contains(&PROTOCOL)
+/// What fails around a call, in the session's file for example, says nothing about the call itself.
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Self { failure, may_have_happened: true }
     }
 }
 
-/// An answer, read and as it came.
-#[derive(Debug, Clone)]
-pub struct Answered<T> {
-    /// The answer.
-    pub value: T,
-    /// Its bytes.
-    pub json: Vec<u8>,
+impl From<Unanswered> for Failure {
+    fn from(unanswered: Unanswered) -> Self {
+        unanswered.failure
+    }
 }
 
 impl Client {
@@ -126,14 +106,14 @@ impl Client {
         (self.notice)(text);
     }
 
-    /// Asks the daemon about itself.
+    /// Asks the daemon about itself. An idle older one that does not understand this client is replaced first.
     pub fn info(&self) -> Result<Info, Failure> {
-        let mut info: Info = read(&self.get(INFO)?)?;
-        if info.protocol < PROTOCOL && !info.serves_us() && !info.busy {
+        let mut info: Info = read(&self.get(&info_target())?)?;
+        if info.protocol < wire::PROTOCOL && !info.serves_us() && !info.busy {
             self.replace(&info)?;
-            info = read(&self.get(INFO)?)?;
+            info = read(&self.get(&info_target())?)?;
         }
-        if info.serves_us() { Ok(info) } else { Err(skew(&info).into()) }
+        if info.serves_us() { Ok(info) } else { Err(info.misfit().into()) }
     }
 
     /// The id of the store's fleet. It is asked for once.
@@ -147,39 +127,7 @@ impl Client {
 
     /// Asks a question that is no operation, e.g. `/api/v1/audit`.
     pub fn get(&self, target: &str) -> Result<Vec<u8>, Failure> {
-        let route = Route { method: "GET", target: target.to_owned(), body: None };
-        self.exchange(&route, &[], CALL_PATIENCE)
-    }
-
-    /// Asks for an operation. Mutations of a session go through its file; see [`mutation`].
-    pub fn call<O: Operation>(
-        &self,
-        operation: &O,
-        session: Option<&Session>,
-    ) -> Result<Answered<O::Answer>, Failure> {
-        let input = serde_json::to_value(operation).expect("inputs are plain data and always serialise");
-        let json = match (O::SPEC.effect, session) {
-            (Effect::Write | Effect::Light, Some(session)) => {
-                mutation::perform(self, session, &O::SPEC, &input)?
-            }
-            (Effect::Read, Some(session)) => {
-                let caller = session.headers();
-                let headers: Vec<(&str, &str)> =
-                    caller.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                self.exchange(&route(&O::SPEC, &input), &headers, patience(O::SPEC.name))?
-            }
-            (Effect::Read, None) if O::SPEC.access == Access::Anyone => {
-                self.exchange(&route(&O::SPEC, &input), &[], patience(O::SPEC.name))?
-            }
-            _ => {
-                return Err(Refusal::new(
-                    Code::SessionRequired,
-                    format!("`{}` needs a session", O::SPEC.name),
-                )
-                .into());
-            }
-        };
-        Ok(Answered { value: read(&json)?, json })
+        Ok(self.exchange(&question(target), &[], CALL_PATIENCE)?)
     }
 
     /// Sends a request until its outcome is known, at most so long.
@@ -188,47 +136,50 @@ impl Client {
         route: &Route,
         headers: &[(&str, &str)],
         patience: Duration,
-    ) -> Result<Vec<u8>, Failure> {
-        let protocol = PROTOCOL.to_string();
-        let headers = [headers, &[("Tenure-Protocol", protocol.as_str())]].concat();
+    ) -> Result<Vec<u8>, Unanswered> {
+        let protocol = wire::PROTOCOL.to_string();
+        let headers = [headers, &[(wire::PROTOCOL_HEADER, protocol.as_str())]].concat();
         let deadline = Instant::now() + patience;
+        let mut may_have_happened = false;
         let mut last = Failure::cannot_tell("the daemon was not asked", "repeat the command");
         for repetition in 0..=self.retry.repetitions {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            match self.wire.send(route, &headers, left) {
-                Ok(reply) => match interpret(reply) {
-                    Err(failure) if failure.code() == Code::ProtocolMismatch && route.target != INFO => {
-                        // An idle older daemon is replaced by that question; any other says who does not fit.
-                        self.info()?;
-                        last = failure;
-                        continue;
-                    }
-                    Err(failure) if is_worth_repeating(&failure) => last = failure,
-                    settled => return settled,
-                },
+            let unanswered = |failure| Unanswered { failure, may_have_happened };
+            match self.wire.send(route, &headers, left).map(interpret) {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(failure)) if failure.code() == Code::ProtocolMismatch && !is_info(route) => {
+                    // An idle older daemon is replaced by that question; any other says who does not fit.
+                    self.info().map_err(unanswered)?;
+                    last = failure;
+                    continue;
+                }
+                Ok(Err(failure)) if failure.is_decided() => return Err(unanswered(failure)),
+                Ok(Err(failure)) => {
+                    may_have_happened |= failure.code() == Code::CannotTell;
+                    last = failure;
+                }
                 Err(Cut::Unreachable(error)) => {
                     last = self.unreachable(&error);
                     if let Some(start) = &self.start {
-                        if autostart::ensure(&self.folder, start)? {
+                        if autostart::ensure(&self.folder, start).map_err(unanswered)? {
                             self.tell("started the daemon of this store");
                         }
                         continue;
                     }
                 }
                 Err(Cut::Uncertain(detail)) => {
-                    last = Failure::cannot_tell(
-                        detail,
-                        "repeat the command; `tenure doctor` looks for the cause",
-                    );
+                    may_have_happened = true;
+                    let next = "repeat the command; `tenure doctor` looks for the cause";
+                    last = Failure::cannot_tell(detail, next);
                 }
             }
             let pause = clock::jittered(self.retry.pause_ms << repetition);
             std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
         }
-        Err(last)
+        Err(Unanswered { failure: last, may_have_happened })
     }
 
     fn unreachable(&self, error: &std::io::Error) -> Failure {
@@ -238,18 +189,23 @@ impl Client {
         )
     }
 
-    /// Asks an idle older daemon to stop, and starts this version's.
+    /// Asks an idle older daemon to stop, and starts this version's unless somebody else was faster.
     fn replace(&self, info: &Info) -> Result<(), Failure> {
-        let Some(start) = &self.start else { return Err(skew(info).into()) };
-        let stop =
-            Route { method: "POST", target: "/api/v1/shutdown".to_owned(), body: Some("{}".to_owned()) };
-        self.wire.send(&stop, &[], CALL_PATIENCE).ok();
+        let Some(start) = &self.start else { return Err(info.misfit().into()) };
+        let target = format!("{}/shutdown", wire::API);
+        let stop = Route { method: "POST", target, body: Some("{}".to_owned()) };
+        if self.wire.send(&stop, &[], CALL_PATIENCE).is_ok_and(|reply| reply.status != 200) {
+            return Err(info.misfit().into());
+        }
         let deadline = Instant::now() + CALL_PATIENCE;
-        while crate::transport::connect(&self.folder).is_ok() {
-            if Instant::now() > deadline {
-                return Err(skew(info).into());
+        let info_route = question(&info_target());
+        loop {
+            match self.wire.send(&info_route, &[], CALL_PATIENCE) {
+                Err(Cut::Unreachable(_)) => break,
+                Ok(reply) if read::<Info>(&reply.body).is_ok_and(|now| now.pid != info.pid) => return Ok(()),
+                _ if Instant::now() > deadline => return Err(info.misfit().into()),
+                _ => std::thread::sleep(LOOK_PAUSE),
             }
-            std::thread::sleep(LOOK_PAUSE);
         }
         autostart::ensure(&self.folder, start)?;
         self.tell(&format!("replaced the idle daemon of version {}", info.version));
@@ -257,31 +213,22 @@ impl Client {
     }
 }
 
-fn skew(info: &Info) -> Refusal {
-    let mine = env!("CARGO_PKG_VERSION");
-    Refusal::new(
-        Code::ProtocolMismatch,
-        format!(
-            "the daemon {} (version {}) speaks protocol {}, this tenure {mine} speaks {PROTOCOL}",
-            info.pid, info.version, info.protocol
-        ),
-    )
-    .next(if info.protocol > PROTOCOL {
-        format!("use tenure {} here", info.version)
-    } else {
-        "the older daemon is in use and was left alone: repeat the command when its leases have ended"
-            .to_owned()
-    })
+/// Where the daemon tells of itself.
+fn info_target() -> String {
+    format!("{}/info", wire::API)
+}
+
+fn is_info(route: &Route) -> bool {
+    route.target == info_target()
+}
+
+fn question(target: &str) -> Route {
+    Route { method: "GET", target: target.to_owned(), body: None }
 }
 
 /// How long a call may take in all.
 pub(crate) fn patience(operation: &str) -> Duration {
     if operation.starts_with("import.") { IMPORT_PATIENCE } else { CALL_PATIENCE }
-}
-
-/// Whether the same request may be answered otherwise in a moment.
-fn is_worth_repeating(failure: &Failure) -> bool {
-    matches!(failure.code(), Code::CannotTell | Code::Overloaded)
 }
 
 /// Reads a reply's status and, where it is a refusal, its problem.

@@ -41,6 +41,13 @@ impl Failure {
         }
     }
 
+    /// Whether the coordinator decided. Exit code 2 says that nobody can tell, and then the same request may be
+    /// answered otherwise in a moment.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.code().exit() != Code::CannotTell.exit()
+    }
+
     /// The failure as problem details, as the coordinator itself would tell it.
     #[must_use]
     pub fn problem(&self) -> Problem {

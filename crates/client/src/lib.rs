@@ -5,11 +5,13 @@
 //! a person should hear goes through [`call::Client`]'s notices, what went wrong is a [`failure::Failure`].
 
 pub mod aftermath;
+pub mod ask;
 pub mod autostart;
 pub mod call;
 pub mod clock;
 pub mod failure;
 pub mod identity;
+pub mod info;
 pub mod mutation;
 pub mod place;
 pub mod processes;
@@ -19,6 +21,3 @@ pub mod route;
 pub mod session;
 pub mod session_file;
 pub mod transport;
-
-/// The version of the protocol that this client speaks.
-pub const PROTOCOL: u32 = 1;

@@ -1,19 +1,19 @@
 //! A session's mutation: stored before it is sent, cleared after its answer, and never given a second id.
 //!
-//! What a process that died left uncertain is asked again first, with its own id, and told to the person. What a
-//! living process waits for is left to that process.
+//! What stayed uncertain and nobody waits for any more is asked again first, with its own id, and told to the person.
+//! What a living process waits for is left to that process.
 
 use serde_json::Value;
 use tenure_core::model::ids::{AttemptId, OperationId};
-use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::entries;
 use tenure_core::operation::{Effect, Fencing, Spec};
+use tenure_core::wire;
 
-use crate::call::{Client, patience};
+use crate::call::{Client, Unanswered, patience};
 use crate::failure::Failure;
 use crate::route::route;
 use crate::session::Session;
-use crate::session_file::{Pending, Record};
+use crate::session_file::{NOBODY, Pending, Record};
 use crate::{aftermath, clock, processes};
 
 /// Carries out a session's mutation and returns the answer as it came.
@@ -29,10 +29,20 @@ pub fn perform(client: &Client, session: &Session, spec: &Spec, input: &Value) -
         }
         Ok((is_kept.then_some(record), request))
     })?;
-    send(client, session, spec, &request)
+    match send(client, session, spec, &request) {
+        Err(Unanswered { failure, may_have_happened }) if !failure.is_decided() => {
+            if may_have_happened {
+                give_up(session, &request)?;
+            } else {
+                settle(session, &request, |_| ())?;
+            }
+            Err(failure)
+        }
+        outcome => Ok(outcome?),
+    }
 }
 
-/// Asks again for what processes that died left uncertain.
+/// Asks again for what stayed uncertain.
 fn resolve_abandoned(client: &Client, session: &Session) -> Result<(), Failure> {
     loop {
         let Some(record) = session.file.read()? else { return Ok(()) };
@@ -61,11 +71,13 @@ fn resolve_abandoned(client: &Client, session: &Session) -> Result<(), Failure> 
             Ok(_) => {
                 client.tell(&format!("resolved {what}, which an earlier command left uncertain: it is done"));
             }
-            Err(Failure::Refused(refusal)) if refusal.code != Code::Overloaded => client.tell(&format!(
-                "resolved {what}, which an earlier command left uncertain: refused, {}",
-                refusal.detail
+            Err(Unanswered { failure, .. }) if failure.is_decided() => client.tell(&format!(
+                "resolved {what}, which an earlier command left uncertain: refused, {failure}"
             )),
-            Err(failure) => return Err(failure),
+            Err(Unanswered { failure, .. }) => {
+                give_up(session, &abandoned)?;
+                return Err(failure);
+            }
         }
     }
 }
@@ -94,43 +106,47 @@ fn fence(record: &Record, spec: &Spec, input: &Value) -> Option<(AttemptId, Oper
     (!by_revision).then(|| (lease.attempt.clone(), lease.claim_operation.clone()))
 }
 
-/// Sends a stored request, takes the outcome into the session's file and clears the request there.
-fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> Result<Vec<u8>, Failure> {
+/// Sends a stored request. A decided outcome is taken into the session's file and the request is cleared there.
+fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> Result<Vec<u8>, Unanswered> {
     let mut headers = session.headers();
-    headers.push(("Idempotency-Key", request.operation_id.to_string()));
+    headers.push((wire::IDEMPOTENCY_KEY, request.operation_id.to_string()));
     if let Some((attempt, claim)) = &request.fence {
-        headers.push(("Tenure-Attempt", attempt.to_string()));
-        headers.push(("Tenure-Lease", session.secret().lease_token(claim).to_wire()));
+        headers.push((wire::ATTEMPT, attempt.to_string()));
+        headers.push((wire::LEASE, session.secret().lease_token(claim).to_wire()));
     }
     if spec.name == "claim" {
         let token = session.secret().lease_token(&request.operation_id);
-        headers.push(("Tenure-Token-Hash", token.hash().to_string()));
+        headers.push((wire::TOKEN_HASH, token.hash().to_string()));
     }
-    let epoch = session.file.read()?.and_then(|record| record.epoch);
-    if let Some(epoch) = epoch {
-        headers.push(("Tenure-Epoch", epoch.to_string()));
+    if let Some(epoch) = session.file.read()?.and_then(|record| record.epoch) {
+        headers.push((wire::EPOCH, epoch.to_string()));
     }
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let sent_at = clock::boot_ms();
     let outcome = client.exchange(&route(spec, &request.input), &headers, patience(spec.name));
     match &outcome {
-        Ok(answer) if spec.name == "session.close" => {
-            debug_assert!(!answer.is_empty(), "an answer is never empty");
-            session.file.forget(&session.id)?;
-        }
+        Ok(_) if spec.name == "session.close" => session.file.forget(&session.id)?,
         Ok(answer) => settle(session, request, |record| {
             aftermath::answered(record, spec.name, &request.input, answer, sent_at);
         })?,
-        Err(Failure::Refused(refusal))
-            if refusal.code != Code::Overloaded && refusal.code != Code::CannotTell =>
-        {
+        Err(Unanswered { failure, .. }) if failure.is_decided() => {
             let attempt = request.fence.as_ref().map(|(attempt, _)| attempt);
-            settle(session, request, |record| aftermath::refused(record, attempt, refusal.code))?;
+            settle(session, request, |record| aftermath::refused(record, attempt, failure.code()))?;
         }
-        // Still uncertain: the request stays, and the session's next mutation asks again.
         Err(_) => {}
     }
     outcome
+}
+
+/// Leaves a request on record whose outcome is uncertain: the session's next mutation asks again.
+fn give_up(session: &Session, request: &Pending) -> Result<(), Failure> {
+    session.file.edit(|record| {
+        let left = record.pending.iter_mut().find(|pending| pending.operation_id == request.operation_id);
+        if let Some(left) = left {
+            left.pid = NOBODY;
+        }
+    })?;
+    Ok(())
 }
 
 fn settle(session: &Session, request: &Pending, take: impl FnOnce(&mut Record)) -> Result<(), Failure> {

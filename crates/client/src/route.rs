@@ -3,6 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 use tenure_core::operation::{Method, Spec};
+use tenure_core::wire;
 
 /// Everything but the unreserved characters of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -22,7 +23,7 @@ pub struct Route {
 #[must_use]
 pub fn route(spec: &Spec, input: &Value) -> Route {
     let mut fields = input.as_object().cloned().unwrap_or_default();
-    let mut target = format!("/api/v1{}", fill_path(spec.path, &mut fields));
+    let mut target = format!("{}{}", wire::API, fill_path(spec.path, &mut fields));
     let (method, has_body) = match spec.method {
         Method::Get => ("GET", false),
         Method::Delete => ("DELETE", false),

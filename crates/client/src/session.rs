@@ -3,10 +3,11 @@
 use tenure_core::model::ids::{OperationId, PrincipalName, SessionId, TaskId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Operation;
-use tenure_core::operation::session::{OpenSession, SessionAnswer};
+use tenure_core::operation::session::{CloseSession, OpenSession, SessionAnswer};
 use tenure_core::secret::SessionSecret;
+use tenure_core::wire;
 
-use crate::call::{self, Client};
+use crate::call::{self, Client, Unanswered};
 use crate::clock;
 use crate::failure::Failure;
 use crate::identity::Identity;
@@ -34,8 +35,8 @@ pub struct Particulars {
     pub parent: Option<SessionId>,
     /// What it offers to tasks that require something.
     pub capabilities: Vec<tenure_core::model::ids::Capability>,
-    /// Give up the session that the file holds, and open a new one.
-    pub anew: bool,
+    /// Give up this session if the file still holds it, and open another one.
+    pub instead_of: Option<SessionId>,
 }
 
 impl Session {
@@ -43,13 +44,16 @@ impl Session {
     pub fn open(client: &Client, identity: &Identity, particulars: &Particulars) -> Result<Self, Failure> {
         let fleet = client.fleet()?;
         let file = SessionFile::of(client.folder(), fleet, &identity.name);
+        let given_up = |record: &Record| particulars.instead_of.as_ref() == Some(&record.session);
+        if let Some(record) = file.read()?.filter(given_up) {
+            // Its secret is in this file alone: while it is open there, its name is taken and only it can let go.
+            Self::from_record(&record, file.clone())?.take_leave(client)?;
+        }
         let record = file.update(|found| match found {
-            Some(record) if !particulars.anew => Ok((None, record)),
+            Some(record) if !given_up(&record) => Ok((None, record)),
             _ => {
                 let record = Record::draw(fleet, &identity.name, identity.conversation.clone());
-                let kept: Record =
-                    serde_json::from_value(serde_json::json!(record)).expect("a record reads what it writes");
-                Ok((Some(record), kept))
+                Ok((Some(record.clone()), record))
             }
         })?;
         if let (Some(mine), Some(known)) = (&identity.conversation, &record.conversation)
@@ -104,33 +108,37 @@ impl Session {
             workstation: Some(rustix::system::uname().nodename().to_string_lossy().into_owned()),
             capabilities: particulars.capabilities.clone(),
         };
-        let input = serde_json::to_value(&request).expect("inputs are plain data and always serialise");
-        let operation_id: OperationId = clock::random_id();
-        let caller = self.headers();
-        let mut headers: Vec<(&str, &str)> =
-            caller.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        headers.push(("Idempotency-Key", operation_id.as_str()));
-        let answer = client.exchange(
-            &route(&OpenSession::SPEC, &input),
-            &headers,
-            call::patience(OpenSession::SPEC.name),
-        );
-        let answer: SessionAnswer = match answer {
-            Ok(json) => call::read(&json)?,
-            Err(failure) => {
-                if matches!(failure, Failure::Refused(_)) {
-                    self.file.forget(&self.id)?;
-                }
-                return Err(failure);
-            }
-        };
+        let answer = self.send(client, &request).map_err(Failure::from);
+        if answer.as_ref().is_err_and(Failure::is_decided) {
+            self.file.forget(&self.id)?;
+        }
+        let answer: SessionAnswer = call::read(&answer?)?;
         self.file.edit(|record| record.epoch = Some(answer.epoch))?;
         Ok(())
     }
 
+    /// Closes the session at the coordinator. That it is over there already is as good.
+    fn take_leave(&self, client: &Client) -> Result<(), Failure> {
+        match self.send(client, &CloseSession {}).map_err(Failure::from) {
+            Err(failure) if !is_of_session(failure.code()) => Err(failure),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Sends a request about the session itself. Repeating one changes nothing, so none is kept on record.
+    fn send<O: Operation>(&self, client: &Client, operation: &O) -> Result<Vec<u8>, Unanswered> {
+        let input = serde_json::to_value(operation).expect("inputs are plain data and always serialise");
+        let operation_id: OperationId = clock::random_id();
+        let mut headers = self.headers();
+        headers.push((wire::IDEMPOTENCY_KEY, operation_id.to_string()));
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        client.exchange(&route(&O::SPEC, &input), &headers, call::patience(O::SPEC.name))
+    }
+
     /// What names the session in a call.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
-        vec![("Tenure-Session", self.id.to_string()), ("Tenure-Proof", self.secret.session_proof().to_wire())]
+        vec![(wire::SESSION, self.id.to_string()), (wire::PROOF, self.secret.session_proof().to_wire())]
     }
 
     /// The secret that its lease tokens are derived from.
@@ -143,4 +151,10 @@ impl Session {
         let record = self.file.read()?;
         Ok(record.iter().flat_map(Record::held).map(|(task, _)| task.clone()).collect())
     }
+}
+
+/// Whether a refusal says that the session itself is over.
+#[must_use]
+pub fn is_of_session(code: Code) -> bool {
+    matches!(code, Code::SessionUnknown | Code::SessionClosed | Code::EpochChanged)
 }

@@ -27,7 +27,7 @@ use crate::{clock, processes};
 const VERSION: u32 = 1;
 
 /// What the file holds.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Record {
     /// The version of the layout.
     pub v: u32,
@@ -90,14 +90,17 @@ pub struct Pending {
     /// The attempt that it named, with the claim that its token is derived from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<(AttemptId, OperationId)>,
-    /// The process that sent it.
+    /// The process that waits for the answer, or [`NOBODY`].
     pub pid: u32,
     /// When that process started.
     pub started: u64,
 }
 
+/// In the place of a process: it has given up waiting.
+pub const NOBODY: u32 = 0;
+
 impl Pending {
-    /// Whether the process that sent it may still be waiting for the answer.
+    /// Whether a process may still be waiting for the answer.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         processes::started(self.pid) == Some(self.started)

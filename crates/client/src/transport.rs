@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use tenure_core::wire;
 use ureq::http;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{
@@ -18,8 +19,6 @@ use ureq::unversioned::transport::{
 
 use crate::route::Route;
 
-/// The socket's name in the state folder.
-pub const SOCKET: &str = "tenure.sock";
 /// Largest reply that is read: a full page of the longest texts.
 const REPLY_BYTES: u64 = 128 * 1024 * 1024;
 /// Longest wait for a place in the daemon's accept queue.
@@ -75,7 +74,7 @@ impl Wire {
         }
         let response = match &route.body {
             Some(body) => {
-                let request = builder.header("Content-Type", "application/json").body(body.as_str());
+                let request = builder.header(http::header::CONTENT_TYPE, wire::JSON).body(body.as_str());
                 self.run(request, patience)
             }
             None => self.run(builder.body(()), patience),
@@ -110,12 +109,12 @@ fn cut(error: ureq::Error) -> Cut {
 /// Connects to the daemon's socket. A full accept queue is waited for, but never longer than
 /// [`CONNECT_TIMEOUT`], also when the daemon is stopped.
 pub fn connect(folder: &Path) -> std::io::Result<UnixStream> {
-    let path = folder.join(SOCKET);
+    let path = folder.join(wire::SOCKET);
     let short = path.as_os_str().len() <= ADDRESS_BYTES;
     let folder_file = if short { None } else { Some(std::fs::File::open(folder)?) };
     let address = match &folder_file {
         None => SocketAddrUnix::new(&path)?,
-        Some(open) => SocketAddrUnix::new(format!("/proc/self/fd/{}/{SOCKET}", open.as_raw_fd()))?,
+        Some(open) => SocketAddrUnix::new(format!("/proc/self/fd/{}/{}", open.as_raw_fd(), wire::SOCKET))?,
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

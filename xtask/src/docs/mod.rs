@@ -131,6 +131,16 @@ mod tests {
         assert_eq!(pages(), pages());
     }
 
+    #[cfg(feature = "dummy-operation")]
+    #[test]
+    fn a_new_operation_is_on_the_pages_without_a_line_for_it() {
+        let (operations, types) = operations::pages(&catalog::entries());
+        assert!(operations.contains("dummy.echo") && operations.contains("/api/v1/dummy/{text}"));
+        assert!(operations.contains("Say back what was said") && operations.contains("What to say"));
+        assert!(types.contains("Echoed") || operations.contains("Echoed"));
+        assert!(!pages()["docs/src/reference/operations.md"].contains("dummy.echo"));
+    }
+
     #[test]
     fn every_link_between_pages_leads_somewhere() {
         let pages = pages();

@@ -3,9 +3,10 @@
 use clap::Subcommand;
 use serde_json::Value;
 use tenure_client::failure::Failure;
+use tenure_core::wire;
 
 use crate::context::Context;
-use crate::render::plain;
+use crate::render::Page;
 use crate::stop::Stop;
 
 /// `tenure audit …`.
@@ -15,17 +16,18 @@ pub enum Command {
     Verify,
 }
 
+/// Where the daemon verifies it.
+pub fn target() -> String {
+    format!("{}/audit", wire::API)
+}
+
 /// Verifies the chain. A broken one is a failed check.
 pub fn verify(context: &Context) -> Result<(), Stop> {
-    let json = context.client()?.get("/api/v1/audit")?;
+    let json = context.client()?.get(&target())?;
     let report: Value = serde_json::from_slice(&json).map_err(|error| {
         Failure::cannot_tell(format!("the report cannot be read: {error}"), "run `tenure doctor`")
     })?;
-    if context.screen.json.is_some() {
-        context.screen.json(&String::from_utf8_lossy(&json));
-    } else {
-        context.screen.data(&shown(&report));
-    }
+    context.print_value(&report, &shown(&report))?;
     if is_sound(&report) { Ok(()) } else { Err(Stop::CheckFailed) }
 }
 
@@ -35,14 +37,15 @@ pub fn is_sound(report: &Value) -> bool {
 }
 
 fn shown(report: &Value) -> String {
-    let mut text =
-        String::from(if is_sound(report) { "the record is whole\n" } else { "the record is BROKEN\n" });
-    for (name, value) in report.as_object().into_iter().flatten() {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if name != "intact" && !value.is_empty() && value != "null" {
-            text.push_str(&plain::line(&format!("{:<12} {value}", format!("{name}:"))));
-            text.push('\n');
-        }
+    let mut page = Page::new();
+    page.line(if is_sound(report) { "the record is whole" } else { "the record is BROKEN" });
+    if let Some(flaw) = report.pointer("/flaw/detail").and_then(Value::as_str) {
+        page.field("flaw", flaw);
+        page.field("next", "keep the store's files as they are; what follows the flaw cannot be vouched for");
     }
-    text
+    for name in ["events", "receipts", "head"] {
+        let value = report.get(name).unwrap_or(&Value::Null);
+        page.field(name, &value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    }
+    page.finish()
 }

@@ -47,6 +47,5 @@ pub fn run(command: &Command, context: &Context) -> Result<(), Stop> {
         let told = if *origin { format!("{value}  ({})", setting.origin) } else { value.to_owned() };
         page.field(setting.name, &told);
     }
-    context.print_value(&json!({"settings": settings}), &page.finish());
-    Ok(())
+    context.print_value(&json!({"settings": settings}), &page.finish())
 }

@@ -12,7 +12,9 @@ use tenure_client::call::Client;
 use tenure_client::failure::Failure;
 
 use crate::context::Context;
+use crate::interrupt;
 use crate::render::plain;
+use crate::shell;
 use crate::stop::Stop;
 
 /// Play the story in a throw-away store: a race, a crash, recovery, a stale write refused
@@ -35,9 +37,8 @@ const TASK: &str = "demo-1";
 
 /// Plays it.
 pub fn run(_demo: &Demo, context: &Context) -> Result<(), Stop> {
-    let interrupted = Arc::new(AtomicBool::new(false));
     // The children of an interrupted demo end by themselves; this process stays to clean up.
-    signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone())
+    let interrupted = interrupt::flag()
         .map_err(|error| Failure::cannot_tell(format!("signals cannot be received: {error}"), "try again"))?;
     let folder = tempfile::Builder::new()
         .prefix("tenure-demo-")
@@ -50,15 +51,14 @@ pub fn run(_demo: &Demo, context: &Context) -> Result<(), Stop> {
     });
     let removed = folder.close();
     if interrupted.load(Ordering::SeqCst) {
-        std::process::exit(130);
+        std::process::exit(interrupt::EXIT.into());
     }
     removed.map_err(|error| Failure::file("remove", Path::new("the demo's folder"), &error))?;
     told?;
     context.print_value(
         &json!({"ok": true, "removed": true}),
         "The end. The store of this story is removed; yours begins with `tenure init` in a repository.",
-    );
-    Ok(())
+    )
 }
 
 fn story(stage: &Stage) -> Result<(), Stop> {
@@ -142,10 +142,7 @@ impl<'a> Stage<'a> {
         if self.context.screen.json.is_some() {
             return;
         }
-        let words: Vec<String> = words
-            .iter()
-            .map(|word| if word.contains(' ') { format!("\"{word}\"") } else { (*word).to_owned() })
-            .collect();
+        let words: Vec<_> = words.iter().map(|word| shell::word(word)).collect();
         let mut text = format!("  {agent}$ tenure {}\n", words.join(" "));
         for line in
             [&output.stdout, &output.stderr].into_iter().flat_map(|bytes| bytes.split(|byte| *byte == b'\n'))

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tenure_client::transport::SOCKET;
-use tenure_client::{autostart, session_file};
+use tenure_client::session_file;
+use tenure_core::wire;
 
 use crate::command::audit;
 use crate::context::Context;
 use crate::render::Page;
+use crate::shell;
 use crate::stop::Stop;
 
 /// Check the store, the daemon, and how this place and its caller are understood
@@ -48,7 +49,7 @@ pub fn run(doctor: &Doctor, context: &Context) -> Result<(), Stop> {
             format!("version {}, protocol {}, process {}", info.version, info.protocol, info.pid),
         ),
         Err(failure) => {
-            failed("daemon", failure.to_string(), &format!("read {}", store.join(autostart::LOG).display()))
+            failed("daemon", failure.to_string(), &format!("read {}", store.join(wire::LOG).display()))
         }
     });
     if daemon.is_ok() {
@@ -78,7 +79,7 @@ pub fn run(doctor: &Doctor, context: &Context) -> Result<(), Stop> {
             page.line(&format!("                   next: {next}"));
         }
     }
-    context.print_value(&json!({"ok": sound, "checks": checks}), &page.finish());
+    context.print_value(&json!({"ok": sound, "checks": checks}), &page.finish())?;
     if sound { Ok(()) } else { Err(Stop::CheckFailed) }
 }
 
@@ -104,7 +105,7 @@ fn folder(store: &Path) -> Check {
         Ok(found) if found.permissions().mode() & 0o077 != 0 => failed(
             "folder",
             format!("{} is open to others (mode {:o})", store.display(), found.permissions().mode() & 0o777),
-            &format!("chmod 700 {}", store.display()),
+            &format!("chmod 700 {}", shell::word(&store.to_string_lossy())),
         ),
         Ok(_) => passed("folder", store.display().to_string()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -122,7 +123,7 @@ fn private_files(store: &Path) -> Option<Check> {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(found) = entry.metadata() else { continue };
             count += 1;
-            if found.permissions().mode() & 0o077 != 0 && entry.file_name() != SOCKET {
+            if found.permissions().mode() & 0o077 != 0 {
                 open.push(entry.path().display().to_string());
             }
         }
@@ -131,14 +132,15 @@ fn private_files(store: &Path) -> Option<Check> {
         (0, _) => None,
         (_, true) => Some(passed("files", format!("{count}, all private"))),
         (_, false) => {
-            let next = format!("chmod go= {}", open.join(" "));
+            let words: Vec<_> = open.iter().map(|path| shell::word(path)).collect();
+            let next = format!("chmod go= {}", words.join(" "));
             Some(failed("files", format!("open to others: {}", open.join(", ")), &next))
         }
     }
 }
 
 fn socket(store: &Path) -> Check {
-    let path = store.join(SOCKET);
+    let path = store.join(wire::SOCKET);
     match path.metadata() {
         Ok(_) => passed("socket", path.display().to_string()),
         Err(error) => failed(
@@ -171,7 +173,7 @@ fn ready(context: &Context) -> Result<Check, Stop> {
 }
 
 fn record(context: &Context) -> Result<Check, Stop> {
-    Ok(match context.client()?.get("/api/v1/audit") {
+    Ok(match context.client()?.get(&audit::target()) {
         Ok(json) => match serde_json::from_slice::<Value>(&json) {
             Ok(report) if audit::is_sound(&report) => passed("record", "the chain of events is whole"),
             _ => failed("record", "the chain of events is broken", "tenure audit verify"),

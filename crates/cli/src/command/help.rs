@@ -1,5 +1,7 @@
 //! `tenure help`: of a command, or a topic.
 
+use serde_json::json;
+
 use crate::context::Context;
 use crate::stop::{Stop, usage};
 use crate::topic::TOPICS;
@@ -16,8 +18,7 @@ pub fn run(help: &Help, context: &Context, mut tree: clap::Command) -> Result<()
     if let [topic] = &help.words[..]
         && let Some((_, text)) = TOPICS.iter().find(|(name, _)| name == topic)
     {
-        context.screen.data(text);
-        return Ok(());
+        return context.print_value(&json!({ "help": text() }), &text());
     }
     tree.build();
     let mut command = &mut tree;
@@ -30,6 +31,6 @@ pub fn run(help: &Help, context: &Context, mut tree: clap::Command) -> Result<()
             )
         })?;
     }
-    context.screen.data(&command.render_long_help().to_string());
-    Ok(())
+    let text = command.render_long_help().to_string();
+    context.print_value(&json!({ "help": text }), &text)
 }

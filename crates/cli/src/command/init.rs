@@ -4,10 +4,12 @@ use serde_json::json;
 use tenure_core::model::ids::ProjectKey;
 use tenure_core::model::project::Workflow;
 use tenure_core::model::refusal::{Code, Refusal};
-use tenure_core::operation::project::{BindProject, CreateProject, PolicyInput, ShowProject};
+use tenure_core::operation::project::{BindProject, BindingView, CreateProject, PolicyInput, ShowProject};
 
 use crate::context::Context;
+use crate::project_key;
 use crate::render::plain;
+use crate::shell;
 use crate::stop::{Stop, usage};
 
 /// Bind this checkout to a project, and create the project if it is missing
@@ -28,18 +30,20 @@ pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
     let checkout = context.checkout().ok_or_else(|| {
         usage("this folder lies in no Git checkout", "run `git init` first, or name projects with --project")
     })?;
-    let folder_name =
-        checkout.top.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let bound = context.bound_project(&checkout)?;
+    let bound = context.binding(&checkout)?;
     let key = match (init.key, &bound) {
         (Some(key), _) => key,
-        (None, Some(bound)) => bound.clone(),
-        (None, None) => key_from(&folder_name)?,
+        (None, Some(bound)) => bound.project.clone(),
+        (None, None) => project_key::suggested(&checkout.top).ok_or_else(|| {
+            usage(
+                format!("the name of {} suggests no project key", checkout.top.display()),
+                "tenure init KEY",
+            )
+        })?,
     };
-    if let Some(other) = bound.as_ref().filter(|bound| **bound != key) {
-        return Err(Refusal::new(Code::AlreadyExists, format!("this checkout is bound to {other} already"))
-            .next(format!("tenure project unbind {other}"))
-            .into());
+    if let Some(other) = bound.as_ref().filter(|bound| bound.project != key) {
+        let detail = format!("{} is bound to {} already", other.repository, other.project);
+        return Err(Refusal::new(Code::AlreadyExists, detail).next(unbind_command(other)).into());
     }
     let is_new = match context.call(&ShowProject { project: key.clone() }) {
         Ok(_) => false,
@@ -50,7 +54,7 @@ pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
         let policy = PolicyInput { workflow: Some(Workflow::Simple), ..PolicyInput::default() };
         context.call(&CreateProject { key: key.clone(), name: init.name, policy })?;
     }
-    let repository = checkout.identities[0].clone();
+    let repository = bound.as_ref().map_or(&checkout.identities[0], |bound| &bound.repository).clone();
     if bound.is_none() {
         let bind =
             BindProject { project: key.clone(), repository: repository.clone(), folder: String::new() };
@@ -69,36 +73,15 @@ pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
         "{}\nnext: tenure task create --title \"…\", then tenure ready, tenure claim\n",
         plain::line(&did)
     );
-    context.print_value(&value, &human);
-    Ok(())
+    context.print_value(&value, &human)
 }
 
-/// The key that a folder's name suggests.
-fn key_from(name: &str) -> Result<ProjectKey, Stop> {
-    let plain: String =
-        name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let key = plain.trim_matches(|c: char| c == '-' || c.is_ascii_digit());
-    let short: String = key.chars().take(16).collect();
-    short
-        .trim_end_matches('-')
-        .parse()
-        .map_err(|_| usage(format!("{name:?} suggests no project key"), "tenure init KEY"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_s_name_becomes_a_key() {
-        for (name, key) in [
-            ("tenure", "tenure"),
-            ("My.Repo", "my-repo"),
-            ("2048-game", "game"),
-            ("a-very-long-folder-name", "a-very-long-fold"),
-        ] {
-            assert_eq!(key_from(name).expect("a key").as_str(), key);
-        }
-        assert!(key_from("家").is_err());
+/// The command that removes a binding, to be typed as it stands.
+fn unbind_command(bound: &BindingView) -> String {
+    let mut command =
+        format!("tenure project unbind {} --repository {}", bound.project, shell::word(&bound.repository));
+    if !bound.folder.is_empty() {
+        command.push_str(&format!(" --folder {}", shell::word(&bound.folder)));
     }
+    command
 }

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod blocker;
+pub mod call;
 pub mod config;
 pub mod demo;
 pub mod dependency;

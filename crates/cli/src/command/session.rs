@@ -44,7 +44,8 @@ pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
     match command {
         Command::Open(Open { anew, capabilities, parent }) => {
             let tells_more = parent.is_some() || !capabilities.is_empty();
-            let session = context.open_session(&Particulars { parent, capabilities, anew })?;
+            let instead_of = if anew { context.known_session()?.map(|known| known.id) } else { None };
+            let session = context.open_session(&Particulars { parent, capabilities, instead_of })?;
             if tells_more && !session.is_new {
                 let detail = format!(
                     "the session {} is open already, and what it offers is told when it opens",

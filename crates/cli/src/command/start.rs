@@ -1,10 +1,12 @@
 //! `tenure` alone: what is going on here, and the next step.
 
 use serde_json::json;
+use tenure_core::operation::project::BindingView;
 use tenure_core::operation::queue::Ready;
 
 use crate::context::Context;
-use crate::render::plain;
+use crate::project_key;
+use crate::render::{Page, plain};
 use crate::stop::Stop;
 
 /// How many ready tasks are shown.
@@ -18,22 +20,23 @@ pub fn run(context: &Context) -> Result<(), Stop> {
         let text = format!("tenure {} runs with the store in {}", info.version, store.display());
         context.screen.data(&plain::line(&text));
     }
-    let checkout = context.checkout();
-    let Some(checkout) = checkout else {
-        let next = "go to a Git checkout and run `tenure init KEY`, or play `tenure demo`";
-        context.print_value(
-            &json!({"store": store, "project": null, "next": next}),
-            &format!("this folder lies in no Git checkout: {next}"),
-        );
-        return Ok(());
+    let (place, next) = match context.checkout() {
+        None => (
+            "this folder lies in no Git checkout".to_owned(),
+            "go to a Git checkout and run `tenure init`, or play `tenure demo`".to_owned(),
+        ),
+        Some(checkout) => match context.binding(&checkout)? {
+            Some(BindingView { project, .. }) => {
+                return context.perform(&Ready { project, limit: Some(READY_SHOWN), cursor: None });
+            }
+            None => (
+                format!("{} is bound to no project", checkout.top.display()),
+                project_key::init_command(&checkout.top),
+            ),
+        },
     };
-    match context.bound_project(&checkout)? {
-        Some(project) => context.perform(&Ready { project, limit: Some(READY_SHOWN), cursor: None }),
-        None => {
-            let next = "tenure init KEY";
-            let text = format!("{} is bound to no project: {next}", checkout.top.display());
-            context.print_value(&json!({"store": store, "project": null, "next": next}), &plain::line(&text));
-            Ok(())
-        }
-    }
+    let mut page = Page::new();
+    page.line(&place);
+    page.field("next", &next);
+    context.print_value(&json!({"store": store, "project": null, "next": next}), &page.finish())
 }

@@ -1,7 +1,7 @@
 //! Which version this is.
 
 use serde_json::json;
-use tenure_client::PROTOCOL;
+use tenure_core::wire::PROTOCOL;
 
 use crate::context::Context;
 use crate::stop::Stop;
@@ -14,6 +14,5 @@ pub struct Version {}
 pub fn run(_version: &Version, context: &Context) -> Result<(), Stop> {
     let version = env!("CARGO_PKG_VERSION");
     let value = json!({"name": "tenure", "version": version, "protocol": PROTOCOL});
-    context.print_value(&value, &format!("tenure {version} (protocol {PROTOCOL})"));
-    Ok(())
+    context.print_value(&value, &format!("tenure {version} (protocol {PROTOCOL})"))
 }

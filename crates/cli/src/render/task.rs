@@ -27,10 +27,12 @@ pub fn whole(task: &TaskView, page: &mut Page) {
     }
     for blocker in &task.blockers {
         page.field("blocker", &format!("{} {}: {}", blocker.number, blocker.kind, blocker.reason));
+        page.field("  ends when", blocker.reopening.as_deref().unwrap_or_default());
     }
     if let Some(until) = task.deferred_until {
         let reason = task.deferred_reason.as_deref().unwrap_or_default();
         page.field("deferred", &format!("until {}: {reason}", time::moment(until)));
+        page.field("  ends when", task.deferred_reopening.as_deref().unwrap_or_default());
     }
     if let Some(reserved) = &task.reserved {
         page.field("kept for", reserved.principal.as_str());
@@ -42,7 +44,10 @@ pub fn whole(task: &TaskView, page: &mut Page) {
     page.field("references", &joined(&task.references));
     page.field("touches", &joined(&task.touches));
     page.field("resources", &joined(&task.resources));
-    page.field("source", task.source.as_deref().unwrap_or_default());
+    if let Some(source) = &task.source {
+        let revision = task.source_revision.as_ref().map(|revision| format!(" at {revision}"));
+        page.field("source", &format!("{source}{}", revision.unwrap_or_default()));
+    }
     for criterion in &task.criteria {
         page.field(&criterion.id, &criterion.text);
     }
@@ -100,11 +105,21 @@ pub fn entry(entry: &Entry, page: &mut Page) {
     if let Some(tree) = entry.data.tree {
         page.field("  tree", tree.as_str());
     }
+    if let Some(disposition) = entry.data.disposition {
+        page.field("  decided", disposition.as_str());
+    }
+    for (criterion, answer) in &entry.data.criteria {
+        page.field(&format!("  {criterion}"), answer);
+    }
 }
 
 impl Show for TaskAnswer {
     fn show(&self, page: &mut Page) {
         whole(&self.task, page);
+        if self.task.attempt.is_some() {
+            // Its holder names it to `tenure reconcile` after a change.
+            page.field("digest", &self.task.digest.to_string());
+        }
         for record in &self.entries {
             entry(record, page);
         }

@@ -61,6 +61,47 @@ fn json_is_the_answer_as_it_came_or_some_fields_of_its_rows() {
 }
 
 #[test]
+fn every_command_answers_in_json_when_asked() {
+    let place = Place::bound();
+    for words in [
+        &["version"][..],
+        &["init"],
+        &["config", "show"],
+        &["doctor"],
+        &["audit", "verify"],
+        &["help"],
+        &["help", "exit-codes"],
+        &["help", "task", "create"],
+        &[],
+        &["next"],
+        &["session", "list"],
+        &["project", "list"],
+        &["stats"],
+        &["import", "beads", "/dev/null"],
+    ] {
+        assert!(place.json("ada", words).is_object(), "{words:?}");
+    }
+    let some = place.ok("ada", &["doctor", "--json=name,ok"]);
+    assert!(some.out.contains(r#"{"name":"clock","ok":true}"#), "{}", some.out);
+    let unknown = place.run("ada", &["version", "--json=colour"]);
+    assert_eq!(unknown.code, 1);
+    assert!(unknown.err.contains("protocol"), "it lists what is known: {}", unknown.err);
+}
+
+#[test]
+fn a_next_step_can_be_typed_as_it_stands() {
+    let place = Place::new();
+    let next = place.run("ada", &["ready"]);
+    assert!(next.err.contains("next:  tenure init checkout\n"), "{}", next.err);
+    place.ok("ada", &["init", "checkout"]);
+    let refused = place.run("ada", &["init", "other"]);
+    assert_eq!(refused.code, 8, "{}", refused.err);
+    let step = refused.err.lines().find_map(|line| line.strip_prefix("next:  tenure ")).expect("a next step");
+    place.ok("ada", &step.split(' ').collect::<Vec<_>>());
+    place.ok("ada", &["init", "other"]);
+}
+
+#[test]
 fn default_answers_are_short() {
     let place = Place::bound();
     let task = place.task("first", &[]);

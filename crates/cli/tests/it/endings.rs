@@ -1,6 +1,8 @@
 //! How commands end: the exit code and the problem say the same.
 
-use crate::place::Place;
+use rustix::process::Signal;
+
+use crate::place::{Place, signal, until};
 
 /// Runs with and without `--json`, and checks that the endings agree.
 fn check(place: &Place, agent: &str, words: &[&str], exit: i32, code: &str) {
@@ -66,6 +68,48 @@ fn a_lease_that_ended_is_a_lost_lease() {
         let ran = place.run("ada", words);
         assert_eq!(ran.code, 6, "{words:?}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_live_session_makes_way_for_the_next_of_its_name() {
+    let place = Place::bound();
+    let task = place.task("held", &[]);
+    place.ok("ada", &["claim", &task]);
+    check(&place, "ada", &["session", "open", "--capability", "gpu"], 8, "state_conflict");
+    let opened = place.json("ada", &["session", "open", "--anew", "--capability", "gpu"]);
+    assert_eq!(opened["session"]["capabilities"][0], "gpu", "{opened}");
+    assert_eq!(opened["session"]["holds"].as_array().map(Vec::len), Some(0), "{opened}");
+    place.ok("ada", &["session", "open", "--anew"]);
+    check(&place, "ada", &["heartbeat", &task], 6, "not_holder");
+}
+
+#[test]
+fn an_interrupted_command_ends_with_130() {
+    let place = Place::bound();
+    let daemon = place.daemon();
+    signal(daemon, Signal::STOP);
+    let child = place.command("ada", &["ready"]).spawn().expect("runs");
+    until("the command waits for an answer", || {
+        // It catches the interrupt (the second bit) and sleeps in a system call.
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+        let line =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+        line("State:").starts_with('S')
+            && u64::from_str_radix(line("SigCgt:"), 16).is_ok_and(|set| set & 2 != 0)
+    });
+    signal(child.id(), Signal::INT);
+    let output = child.wait_with_output().expect("ends");
+    signal(daemon, Signal::CONT);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(130), 0), "{output:?}");
+}
+
+#[test]
+fn an_answer_that_could_not_be_written_is_no_success() {
+    let place = Place::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("there");
+    let output = place.command("ada", &["version"]).stdout(full).output().expect("runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("could not be written"), "{output:?}");
 }
 
 #[test]

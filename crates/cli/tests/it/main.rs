@@ -5,3 +5,4 @@ mod daemons;
 mod endings;
 mod place;
 mod stories;
+mod surfaces;

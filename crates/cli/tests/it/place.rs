@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tenure_client::call::Client;
@@ -103,7 +104,12 @@ impl Place {
     }
 
     pub fn daemon(&self) -> u32 {
-        Client::new(&self.state(), None, Box::new(|_| ())).info().expect("a daemon").pid
+        self.client().info().expect("a daemon").pid
+    }
+
+    /// A caller that starts no daemon.
+    pub fn client(&self) -> Client {
+        Client::new(&self.state(), None, Box::new(|_| ()))
     }
 }
 
@@ -122,6 +128,16 @@ impl Ran {
     }
 }
 
+/// Asks again until it is so. A state that never comes fails the test instead of hanging it.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it never came to this: {what}");
+        // waits because: the state is another process's and is only known by asking; a pause leaves it a core.
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 pub fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(pid).expect("a number")).expect("a process");
     rustix::process::kill_process(pid, signal).ok();
@@ -130,8 +146,7 @@ pub fn signal(pid: u32, signal: rustix::process::Signal) {
 impl Drop for Place {
     /// Only the daemon of this very place is ended.
     fn drop(&mut self) {
-        let client = Client::new(&self.state(), None, Box::new(|_| ()));
-        if let Ok(info) = client.info() {
+        if let Ok(info) = self.client().info() {
             signal(info.pid, rustix::process::Signal::TERM);
         }
     }

@@ -1,7 +1,11 @@
 //! One call: repeated with one id, and never an empty success.
 
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
+use tenure_client::clock;
 use tenure_client::failure::Failure;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::ownership::{Claim, Heartbeat, Release};
@@ -59,6 +63,28 @@ fn a_lease_is_named_until_it_is_given_back() {
     assert!(session.held().expect("read").is_empty(), "the coordinator said that it is over");
     let record = session.file.read().expect("read").expect("there");
     assert!(record.leases[&task].over && record.pending.is_empty());
+}
+
+#[test]
+fn a_lease_is_counted_from_before_it_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let heard = Arc::new(AtomicI64::new(0));
+    let hear = heard.clone();
+    fake::daemon(folder.path(), move |request, _| {
+        hear.store(clock::boot_ms(), Ordering::SeqCst);
+        while clock::boot_ms() < hear.load(Ordering::SeqCst) + 3 {}
+        Reply::Json(200, fake::claimed("afc-1", 1, request.header("Idempotency-Key")))
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    client.call(&claim(), Some(&session)).expect("answered");
+    let record = session.file.read().expect("read").expect("there");
+    let (_, lease) = record.held().next().expect("held");
+    assert!(
+        lease.ends_at_boot_ms <= heard.load(Ordering::SeqCst) + 600_000,
+        "it is never believed in too long"
+    );
+    assert!(lease.remaining_ms() > 500_000);
 }
 
 #[test]
@@ -141,6 +167,24 @@ fn a_folder_too_deep_for_a_socket_address_works() {
     let (client, _) = fake::client(&deep);
     let session = fake::session(&client, "alice");
     client.call(&claim(), Some(&session)).expect("answered");
+}
+
+#[test]
+fn a_session_file_is_replaced_as_a_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fake::daemon(folder.path(), |_, _| Reply::Cut);
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    let path = session.file.path();
+    let before = std::fs::read(path).expect("there");
+    // Whoever reads while it changes, or when a writer dies, has the old one or the new one.
+    let mut reader = std::fs::File::open(path).expect("there");
+    std::fs::write(path.with_extension("draft"), b"{\"v\":1,\"fle").expect("a writer died");
+    session.file.edit(|record| record.epoch = None).expect("written");
+    let mut seen = Vec::new();
+    reader.read_to_end(&mut seen).expect("read");
+    assert_eq!(seen, before);
+    assert_eq!(session.file.read().expect("whole").expect("there").epoch, None);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use tenure_client::call::{Client, Retry};
 use tenure_client::identity::Identity;
 use tenure_client::session::{Particulars, Session};
-use tenure_client::transport::SOCKET;
+use tenure_core::wire::SOCKET;
 
 /// A request as the daemon read it.
 #[derive(Debug, Clone)]
@@ -118,14 +118,17 @@ pub fn client(folder: &Path) -> (Client, Arc<Mutex<Vec<String>>>) {
     (Client::new(folder, None, notice).with_retry(retry), told)
 }
 
-pub fn session(client: &Client, name: &str) -> Session {
-    let identity = Identity {
+pub fn identity(name: &str) -> Identity {
+    Identity {
         name: name.parse().expect("valid"),
         conversation: None,
         harness: None,
         origin: "a test".to_owned(),
-    };
-    Session::open(client, &identity, &Particulars::default()).expect("opens")
+    }
+}
+
+pub fn session(client: &Client, name: &str) -> Session {
+    Session::open(client, &identity(name), &Particulars::default()).expect("opens")
 }
 
 /// The answer of a claim.

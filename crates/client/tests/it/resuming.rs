@@ -3,10 +3,12 @@
 use std::process::Command;
 
 use serde_json::json;
+use tenure_client::session::{Particulars, Session};
 use tenure_client::session_file::Pending;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::ownership::Claim;
 use tenure_core::operation::session::CloseSession;
+use tenure_core::wire::SOCKET;
 
 use crate::fake::{self, Reply};
 
@@ -77,19 +79,44 @@ fn what_a_living_process_waits_for_is_left_to_it() {
 }
 
 #[test]
-fn an_uncertain_call_stays_on_record_and_a_refused_one_does_not() {
+fn an_uncertain_call_is_asked_again_before_anything_new() {
     let folder = tempfile::tempdir().expect("a folder");
-    fake::daemon(folder.path(), |_, count| match count {
-        1 => fake::problem(Code::NothingEligible),
-        _ => Reply::Cut,
+    let requests = fake::daemon(folder.path(), |request, count| match count {
+        // A call and its three repetitions.
+        1..=4 => Reply::Cut,
+        _ => Reply::Json(200, fake::claimed("afc-1", 1, request.header("Idempotency-Key"))),
     });
-    let (client, _) = fake::client(folder.path());
+    let (client, told) = fake::client(folder.path());
     let session = fake::session(&client, "alice");
-    let left = || session.file.read().expect("read").expect("there").pending.len();
-    assert_eq!(client.call(&claim(), Some(&session)).expect_err("refused").code(), Code::NothingEligible);
-    assert_eq!(left(), 0);
     assert_eq!(client.call(&claim(), Some(&session)).expect_err("cut").code(), Code::CannotTell);
-    assert_eq!(left(), 1);
+    assert_eq!(left(&session), 1);
+    client.call(&claim(), Some(&session)).expect("answered");
+    assert_eq!(left(&session), 0);
+    let requests = requests.lock().expect("not poisoned").clone();
+    let key = |index: usize| requests[index].header("Idempotency-Key").to_owned();
+    assert_eq!(requests.len(), 6);
+    assert!((1..5).all(|index| key(index) == key(0)) && key(5) != key(0));
+    assert_eq!(told.lock().expect("not poisoned").len(), 1);
+}
+
+#[test]
+fn what_surely_did_not_happen_leaves_nothing_to_ask_again() {
+    for code in [Code::NothingEligible, Code::Overloaded, Code::SessionClosed] {
+        let folder = tempfile::tempdir().expect("a folder");
+        fake::daemon(folder.path(), move |_, _| fake::problem(code));
+        let (client, _) = fake::client(folder.path());
+        let session = fake::session(&client, "alice");
+        assert_eq!(client.call(&claim(), Some(&session)).expect_err("refused").code(), code);
+        assert_eq!(left(&session), 0, "{code}");
+        std::fs::remove_file(folder.path().join(SOCKET)).expect("removed");
+        let (unheard, _) = fake::client(folder.path());
+        assert_eq!(unheard.call(&claim(), Some(&session)).expect_err("nobody").code(), Code::CannotTell);
+        assert_eq!(left(&session), 0, "nobody heard it");
+    }
+}
+
+fn left(session: &Session) -> usize {
+    session.file.read().expect("read").expect("there").pending.len()
 }
 
 #[test]
@@ -115,6 +142,28 @@ fn a_closed_session_is_forgotten_and_the_next_one_is_another() {
     let session = fake::session(&client, "alice");
     client.call(&CloseSession {}, Some(&session)).expect("closed");
     assert_ne!(fake::session(&client, "alice").id, session.id);
+}
+
+#[test]
+fn a_session_is_given_up_only_after_it_was_closed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon(folder.path(), |_, count| match count {
+        1 => fake::problem(Code::NotFound),
+        _ => fake::problem(Code::SessionClosed),
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    let identity = fake::identity("alice");
+    let instead = Particulars { instead_of: Some(session.id.clone()), ..Particulars::default() };
+    Session::open(&client, &identity, &instead).expect_err("it could not be closed");
+    assert_eq!(fake::session(&client, "alice").id, session.id, "its secret is still there");
+    let next = Session::open(&client, &identity, &instead).expect("it was over already");
+    assert_ne!(next.id, session.id);
+    let again = Session::open(&client, &identity, &instead).expect("somebody else opened the next one");
+    assert_eq!(again.id, next.id);
+    let requests = requests.lock().expect("not poisoned").clone();
+    assert!(requests.iter().all(|request| request.target == "/api/v1/sessions/close"));
+    assert!(requests.iter().all(|request| request.header("Tenure-Session") == session.id.as_str()));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tenure_client::call::Client;
 use tenure_core::model::refusal::Code;
 
 use crate::fake::{self, Reply};
-use tenure_client::transport::SOCKET;
+use tenure_core::wire::SOCKET;
 
 /// A program that stands in for `tenure serve`.
 fn program(folder: &Path, body: &str) -> Start {
@@ -73,6 +73,9 @@ print("{{\"ready\":true}}", flush=True); time.sleep(5)'"#
     assert_eq!(std::fs::read_to_string(state.join("starts")).expect("written"), "x\n");
 }
 
+/// The whole reply of a daemon that goes, and closes the connection after it.
+const STOPPING: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{\"stopping\":true}";
+
 fn speaking(protocol: u32, busy: bool) -> String {
     fake::INFO
         .replace(r#""protocol":1"#, &format!(r#""protocol":{protocol}"#))
@@ -108,7 +111,7 @@ fn an_idle_older_daemon_is_asked_to_make_way() {
     let socket = state.join(SOCKET);
     let requests = fake::daemon_telling(&state, speaking(0, false), move |_, _| {
         std::fs::remove_file(&socket).expect("removed");
-        Reply::Json(200, r#"{"stopping":true}"#.to_owned())
+        Reply::Raw(STOPPING.to_vec())
     });
     let start = program(folder.path(), r#"echo x > started; echo '{"ready":true}'"#);
     let retry = tenure_client::call::Retry { pause_ms: 1, repetitions: 1 };
@@ -116,4 +119,41 @@ fn an_idle_older_daemon_is_asked_to_make_way() {
     client.info().expect_err("the stand-in answers nobody");
     assert_eq!(requests.lock().expect("not poisoned")[0].target, "/api/v1/shutdown");
     assert!(state.join("started").exists(), "the new one was started in its place");
+}
+
+#[test]
+fn a_daemon_that_became_busy_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fake::daemon_telling(folder.path(), speaking(0, false), |_, _| fake::problem(Code::StateConflict));
+    let start = program(folder.path(), "echo x > started");
+    let client = Client::new(folder.path(), Some(start), Box::new(|_| ()));
+    assert_eq!(client.info().expect_err("another protocol").code(), Code::ProtocolMismatch);
+    assert!(!folder.path().join("started").exists());
+}
+
+#[test]
+fn of_two_newer_clients_the_slower_one_takes_what_the_faster_one_started() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().to_owned();
+    fake::daemon_telling(folder.path(), speaking(0, false), move |_, _| {
+        std::fs::remove_file(state.join(SOCKET)).expect("removed");
+        fake::daemon_telling(&state, fake::INFO.replace(r#""pid":1"#, r#""pid":2"#), |_, _| Reply::Cut);
+        Reply::Raw(STOPPING.to_vec())
+    });
+    let start = program(folder.path(), "echo x > started");
+    let client = Client::new(folder.path(), Some(start), Box::new(|_| ()));
+    assert_eq!(client.info().expect("the other one's daemon").pid, 2);
+    assert!(!folder.path().join("started").exists());
+}
+
+#[test]
+fn a_daemon_keeps_nothing_open_of_its_starter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().join("state");
+    let precious = std::fs::File::create(folder.path().join("precious")).expect("created");
+    rustix::io::fcntl_setfd(&precious, rustix::io::FdFlags::empty()).expect("to be inherited");
+    let start = program(folder.path(), r#"readlink /proc/$$/fd/* > open; echo '{"ready":true}'"#);
+    ensure(&state, &start).expect("started");
+    let open = std::fs::read_to_string(state.join("open")).expect("written in its own folder");
+    assert!(open.contains("daemon.log") && !open.contains("precious"), "{open}");
 }

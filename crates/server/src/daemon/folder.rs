@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-use super::Failed;
 use tenure_core::wire;
+
+use super::report::Failed;
 
 /// Creates the folder, or makes sure that it belongs to the caller and to nobody else. Returns its full path.
 pub(super) fn prepare(folder: &Path) -> Result<PathBuf, Failed> {

@@ -6,12 +6,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use tenure_core::wire;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::Failed;
-use tenure_core::wire;
+use super::report::Failed;
 
 /// A log that has grown beyond this many bytes is put aside; the one put aside before it is dropped.
 const LOG_BYTES: u64 = 10 * 1024 * 1024;

@@ -18,13 +18,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tenure_core::wire;
 use tenure_engine::store::driver::Class;
 use tenure_engine::store::folder::FolderError;
 use tenure_engine::{Engine, OpenError};
 use tokio::sync::watch;
 
 use crate::http::{App, router};
-use tenure_core::wire;
 
 pub use report::{Failed, Running};
 use socket::{Listening, Present};
@@ -110,9 +110,8 @@ pub fn start(folder: &Path, options: &tenure_engine::Options) -> Result<Started,
         Present::Answering(running) => return Ok(Started::AlreadyRunning(running)),
         Present::Nobody => {}
     }
-    let app = App::new(open_when_free(&folder, options, deadline)?, folder.clone()).map_err(|error| {
-        Failed::new(format!("the store cannot be read: {error}"), "run `tenure doctor --offline`")
-    })?;
+    let app = App::new(open_when_free(&folder, options, deadline)?, folder.clone())
+        .map_err(|error| Failed::new(format!("the store cannot be read: {error}"), "run `tenure doctor`"))?;
     let listening = socket::bind(&folder)?;
     tracing::info!(pid = std::process::id(), version = env!("CARGO_PKG_VERSION"), "ready");
     Ok(Started::Daemon(Box::new(Daemon { app, folder, listening, signals: false })))
@@ -141,7 +140,7 @@ fn remedy(error: &OpenError) -> &'static str {
         OpenError::Folder(FolderError::Network(..)) => "name a folder on a local disk with TENURE_STATE_DIR",
         OpenError::Folder(FolderError::Io(..)) => "check the folder's disk and permissions",
         OpenError::Store(_, error) if error.class == Class::NewerSchema => "use the newer version of tenure",
-        OpenError::Store(..) => "run `tenure doctor --offline`",
+        OpenError::Store(..) => "run `tenure doctor`",
         OpenError::Thread(_) => "check how many processes and threads the user may have",
     }
 }

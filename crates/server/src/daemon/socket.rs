@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
-
-use super::{Failed, Running};
 use tenure_core::wire;
+
+use super::report::{Failed, Running};
 
 /// Longest path that fits into a socket's address on every system we know, without its ending NUL.
 const ADDRESS_BYTES: usize = 100;

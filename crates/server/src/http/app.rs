@@ -94,7 +94,7 @@ impl App {
         Ticket { app: self.clone(), id: format!("{:x}-{number:x}", std::process::id()) }
     }
 
-    /// Whether anything is going on besides the request that asks.
+    /// Whether requests besides the one that asks are in flight, or commands wait for their commit.
     pub(super) fn is_busy(&self) -> bool {
         self.in_flight.load(Ordering::SeqCst) > 1 || self.queued() > 0
     }

@@ -8,7 +8,6 @@ use tenure_core::model::ids::Epoch;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::{Access, Effect, Spec};
 use tenure_core::secret::Proof;
-
 use tenure_core::wire;
 
 /// Refuses a call that needs a session and names none. Nothing else of the request has been looked at by then.

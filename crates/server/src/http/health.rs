@@ -1,46 +1,148 @@
 //! What is asked about the daemon itself: is it alive, can it write, which version is it, may it go.
+//!
+//! The comments of the answers are product text: `/openapi.json` describes these routes with them.
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tenure_core::model::ids::{Digest, Epoch, EventNumber};
 use tenure_core::model::limits::BODY_BYTES;
 use tenure_core::model::refusal::{Code, Refusal};
-
+use tenure_core::model::time::{FleetTime, WallTime};
+use tenure_core::wire;
 use tenure_engine::Failure;
 
 use super::app::App;
 use super::problem::Refused;
-use super::request;
-use super::routes::json_response;
-use tenure_core::wire;
+use super::{request, response};
 
-/// The process runs and answers. It says nothing about the store.
+/// Say whether the process answers
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Liveness {
+    /// Always true: it says nothing about the store.
+    alive: bool,
+}
+
+/// Say whether a write works now
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Readiness {
+    /// Always true: a store that cannot write is told as a refusal.
+    ready: bool,
+    /// The number of the store's last migration.
+    schema: u32,
+    /// Which database it is.
+    database: String,
+    /// The number of the last event.
+    event: EventNumber,
+    /// The committed fleet time.
+    fleet_time: FleetTime,
+    /// How much room is left where the store is.
+    disk_free_bytes: Option<u64>,
+}
+
+/// Say which program this is
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Version {
+    /// Always `tenure`.
+    name: &'static str,
+    /// Its version.
+    version: &'static str,
+    /// The protocol that it speaks.
+    protocol: u32,
+    /// The oldest protocol that it still serves.
+    protocol_min: u32,
+}
+
+/// Say which program, fleet and process this is
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DaemonInfo {
+    #[serde(flatten)]
+    program: Version,
+    /// The fleet's id.
+    fleet: String,
+    /// The fleet's incarnation.
+    epoch: Epoch,
+    /// The number of the store's last migration.
+    schema: u32,
+    /// The process.
+    pid: u32,
+    /// Whether requests other than this one are in flight or commands wait for their commit. A busy daemon is not
+    /// replaced by another version's; leases that live do not make it busy, because they outlive it.
+    busy: bool,
+    /// How many commands wait for their commit, also those whose callers have gone away.
+    queued: usize,
+    /// When the process started, in milliseconds since 1970.
+    started_at: WallTime,
+}
+
+/// Verify the chain of all events
+#[derive(Serialize, JsonSchema)]
+pub(super) struct AuditReport {
+    /// Whether everything is as it was written.
+    intact: bool,
+    /// How many events were verified.
+    events: u64,
+    /// How many stored answers were verified with them.
+    receipts: u64,
+    /// The hash of the last event.
+    head: Digest,
+    /// The first event that was altered, lost, added or moved.
+    flaw: Option<Flaw>,
+}
+
+/// Where the record is broken.
+#[derive(Serialize, JsonSchema)]
+struct Flaw {
+    /// The number of the event.
+    event: EventNumber,
+    /// What is wrong with it.
+    detail: String,
+}
+
+/// Stop an idle private daemon
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Stopping {
+    /// Always true: a daemon that goes on is told as a refusal.
+    stopping: bool,
+    /// The process that is about to end.
+    pid: u32,
+}
+
+/// How a daemon is asked to go.
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Shutdown {
+    /// Go although others are being served: their requests are finished, later ones are not taken.
+    force: bool,
+}
+
+/// The process runs and answers.
 pub(super) async fn alive() -> Response {
-    json_response(json!({ "alive": true }).to_string())
+    response::answer(&Liveness { alive: true })
 }
 
 /// Whether a write works now, and what else decides whether it will soon.
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refused> {
     let asked = |app: &App| (app.probe().and_then(|()| app.engine.info()), disk_free_bytes(app));
-    let (store, free) = app.blocking(asked).await?;
+    let (store, disk_free_bytes) = app.blocking(asked).await?;
     let store = store.map_err(|error| {
         app.store_failed(&error);
         Refusal::new(Code::CannotTell, "a write probe of the store failed")
             .next("look at the daemon's log and the room left on its disk")
-            .fact("disk_free_bytes", free)
+            .fact("disk_free_bytes", disk_free_bytes)
     })?;
-    let answer = json!({
-        "ready": true,
-        "schema": store.schema,
-        "database": store.database,
-        "event": store.event,
-        "fleet_time": store.fleet_time,
-        "disk_free_bytes": free,
-    });
-    Ok(json_response(answer.to_string()))
+    Ok(response::answer(&Readiness {
+        ready: true,
+        schema: store.schema,
+        database: store.database,
+        event: store.event,
+        fleet_time: store.fleet_time,
+        disk_free_bytes,
+    }))
 }
 
 fn disk_free_bytes(app: &App) -> Option<u64> {
@@ -50,69 +152,53 @@ fn disk_free_bytes(app: &App) -> Option<u64> {
 
 /// Which program this is.
 pub(super) async fn version() -> Response {
-    json_response(Value::from_iter(identity()).to_string())
+    response::answer(&program())
+}
+
+fn program() -> Version {
+    Version {
+        name: "tenure",
+        version: env!("CARGO_PKG_VERSION"),
+        protocol: wire::PROTOCOL,
+        protocol_min: wire::PROTOCOL_MIN,
+    }
 }
 
 /// Which program, fleet and process this is, and whether it could be replaced now.
 pub(super) async fn info(State(app): State<Arc<App>>) -> Response {
-    let store = &app.store;
-    let more = [
-        ("fleet", json!(store.fleet)),
-        ("epoch", json!(store.epoch)),
-        ("schema", json!(store.schema)),
-        ("pid", json!(std::process::id())),
-        ("busy", json!(app.is_busy())),
-        ("queued", json!(app.queued())),
-        ("started_at", json!(app.started_at)),
-    ];
-    json_response(Value::from_iter(identity().into_iter().chain(more)).to_string())
-}
-
-fn identity() -> [(&'static str, Value); 4] {
-    [
-        ("name", json!("tenure")),
-        ("version", json!(env!("CARGO_PKG_VERSION"))),
-        ("protocol", json!(wire::PROTOCOL)),
-        ("protocol_min", json!(wire::PROTOCOL_MIN)),
-    ]
+    response::answer(&DaemonInfo {
+        program: program(),
+        fleet: app.store.fleet.clone(),
+        epoch: app.store.epoch,
+        schema: app.store.schema,
+        pid: std::process::id(),
+        busy: app.is_busy(),
+        queued: app.queued(),
+        started_at: app.started_at,
+    })
 }
 
 /// Walks the whole event chain; one walk at a time.
 pub(super) async fn audit(State(app): State<Arc<App>>) -> Result<Response, Refused> {
-    let _turn = app.audits.acquire().await.map_err(|_| closing())?;
+    let closing = |_| Refusal::new(Code::CannotTell, "the coordinator is closing");
+    let _turn = app.audits.acquire().await.map_err(closing)?;
     let report = app.blocking(|app| app.engine.verify_chain(&mut |_| {})).await?;
     let report = report.map_err(|error| {
         app.store_failed(&error);
         Refusal::from(Failure::from(error))
     })?;
-    let flaw = report.flaw.map(|flaw| json!({ "event": flaw.event, "detail": flaw.to_string() }));
-    let answer = json!({
-        "intact": flaw.is_none(),
-        "events": report.events,
-        "receipts": report.receipts,
-        "head": report.head,
-        "flaw": flaw,
-    });
-    Ok(json_response(answer.to_string()))
-}
-
-/// How a daemon is asked to go.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct Shutdown {
-    /// Go although others are being served: their requests are finished, later ones are not taken.
-    force: bool,
+    let flaw = report.flaw.map(|flaw| Flaw { event: flaw.event, detail: flaw.to_string() });
+    Ok(response::answer(&AuditReport {
+        intact: flaw.is_none(),
+        events: report.events,
+        receipts: report.receipts,
+        head: report.head,
+        flaw,
+    }))
 }
 
 /// Stops an idle daemon, so that another version can take its place.
-pub(super) async fn shutdown(State(app): State<Arc<App>>, request: Request) -> Response {
-    match stop(&app, request).await {
-        Ok(answer) => json_response(answer.to_string()),
-        Err(refused) => refused.into_response(),
-    }
-}
-
-async fn stop(app: &App, request: Request) -> Result<Value, Refused> {
+pub(super) async fn shutdown(State(app): State<Arc<App>>, request: Request) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
     let bytes = request::body(&parts.headers, body, BODY_BYTES).await?;
     let wish: Shutdown = tenure_core::json::parse(Value::Object(request::body_fields(&bytes)?))?;
@@ -122,9 +208,5 @@ async fn stop(app: &App, request: Request) -> Result<Value, Refused> {
             .into());
     }
     app.stop().send_replace(true);
-    Ok(json!({ "stopping": true, "pid": std::process::id() }))
-}
-
-fn closing() -> Refusal {
-    Refusal::new(Code::CannotTell, "the coordinator is closing")
+    Ok(response::answer(&Stopping { stopping: true, pid: std::process::id() }))
 }

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use tenure_core::json;
 use tenure_core::model::limits::excerpt;
 use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::wire;
 
 use super::fields::{Fields, Kind};
 use super::problem::Refused;
-use tenure_core::wire;
 
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -4,25 +4,23 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, on};
-use serde::Deserialize;
-use serde_json::Value;
+use axum::routing::on;
+use serde_json::{Map, Value};
 use tenure_core::model::limits::{BODY_BYTES, IMPORT_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::catalog::{self, AnyOperation, Entry};
-use tenure_core::operation::{Effect, Method, Spec};
+use tenure_core::operation::{Effect, Spec};
+use tenure_core::wire;
 use tenure_engine::{Command, Failure};
 
 use super::app::App;
+use super::attend::Asked;
 use super::fields::Fields;
 use super::problem::Refused;
-use super::{Asked, headers, request};
-use tenure_core::wire;
+use super::{headers, method, request, response};
 
 /// Everything that is known of a route before a request comes.
 struct Route {
@@ -39,32 +37,13 @@ struct Route {
 pub(super) fn add_to(router: Router<Arc<App>>) -> Router<Arc<App>> {
     catalog::entries().into_iter().fold(router, |router, entry| {
         let path = format!("{}{}", wire::API, entry.spec.path);
-        let filter = method_filter(entry.spec.method);
+        let filter = method::filter(entry.spec.method);
         let route = Arc::new(Route::new(&entry));
         router.route(
             &path,
             on(filter, move |State(app): State<Arc<App>>, request: Request| handle(app, route, request)),
         )
     })
-}
-
-/// A method as it is written.
-pub(super) fn method_name(method: Method) -> &'static str {
-    match method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Patch => "PATCH",
-        Method::Delete => "DELETE",
-    }
-}
-
-fn method_filter(method: Method) -> MethodFilter {
-    match method {
-        Method::Get => MethodFilter::GET,
-        Method::Post => MethodFilter::POST,
-        Method::Patch => MethodFilter::PATCH,
-        Method::Delete => MethodFilter::DELETE,
-    }
 }
 
 impl Route {
@@ -87,8 +66,8 @@ impl Route {
 async fn handle(app: Arc<App>, route: Arc<Route>, request: Request) -> Response {
     let mut asked = Asked { operation: route.spec.name, effect: route.spec.effect, operation_id: None };
     let mut response = match answer(&app, &route, request, &mut asked).await {
-        Ok(json) if route.is_revised => tagged(json),
-        Ok(json) => json_response(json),
+        Ok(json) if route.is_revised => response::tagged(json),
+        Ok(json) => response::json(json),
         Err(refused) => refused.into_response(),
     };
     response.extensions_mut().insert(asked);
@@ -136,11 +115,7 @@ async fn answer(
 }
 
 /// Adds to the body's fields what path, query and `If-Match` say.
-async fn complete(
-    map: &mut serde_json::Map<String, Value>,
-    route: &Route,
-    parts: &mut Parts,
-) -> Result<(), Refusal> {
+async fn complete(map: &mut Map<String, Value>, route: &Route, parts: &mut Parts) -> Result<(), Refusal> {
     if route.spec.path.contains('{') {
         let params = RawPathParams::from_request_parts(parts, &())
             .await
@@ -149,49 +124,4 @@ async fn complete(
     }
     request::add_query(map, &route.fields, parts.uri.query().unwrap_or_default())?;
     request::add_revision(map, &route.fields, headers::if_match(&parts.headers)?)
-}
-
-/// An answer as it was stored or read.
-pub(super) fn json_response(json: String) -> Response {
-    let mut response = Response::new(Body::from(json));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(wire::JSON));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
-/// An answer with the revision of its task or project as ETag.
-fn tagged(json: String) -> Response {
-    let revision = revision_of(&json);
-    let mut response = json_response(json);
-    if let Some(Ok(tag)) = revision.map(|revision| HeaderValue::from_str(&format!("\"{revision}\""))) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response
-}
-
-fn revision_of(json: &str) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Revised {
-        revision: u64,
-    }
-    #[derive(Deserialize)]
-    struct Single {
-        task: Option<Revised>,
-        project: Option<Revised>,
-    }
-    let single: Single = serde_json::from_str(json).ok()?;
-    single.task.or(single.project).map(|revised| revised.revision)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_single_task_or_project_has_a_revision() {
-        assert_eq!(revision_of(r#"{"task":{"id":"a-1","revision":7},"entries":[]}"#), Some(7));
-        assert_eq!(revision_of(r#"{"project":{"revision":3}}"#), Some(3));
-        assert_eq!(revision_of(r#"{"tasks":[{"revision":7}]}"#), None);
-    }
 }

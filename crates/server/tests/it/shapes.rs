@@ -59,8 +59,27 @@ fn a_daemon_says_who_it_is_and_whether_it_is_busy() {
     let info = answer.value();
     assert_eq!((&info["pid"], &info["epoch"]), (&std::process::id().into(), &1.into()));
     assert!(info["fleet"].is_string() && info["started_at"].is_u64(), "{info}");
-    // The request before may not have been counted out yet.
-    until("it is idle", || served.ask(&get("/api/v1/info")).value()["busy"] == false);
+    assert_eq!(
+        (&info["busy"], &info["queued"]),
+        (&false.into(), &0.into()),
+        "a request does not count itself"
+    );
+}
+
+#[test]
+fn an_answer_of_the_daemon_has_the_fields_that_the_document_describes() {
+    let served = served();
+    let document = tenure_server::http::openapi();
+    for path in ["/healthz", "/readyz", "/version", "/api/v1/info", "/api/v1/audit"] {
+        let described = &document["paths"][path]["get"];
+        assert!(described["summary"].as_str().is_some_and(|text| !text.is_empty()), "{path}");
+        let schema = &described["responses"]["200"]["content"]["application/json"]["schema"]["$ref"];
+        let place = schema.as_str().and_then(|place| place.strip_prefix('#')).expect("a named schema");
+        let schema = document.pointer(place).expect("it resolves");
+        let described = schema["properties"].as_object().expect("an object").keys();
+        let answer = served.ask(&get(path)).value();
+        assert!(described.eq(answer.as_object().expect("an object").keys()), "{path}: {answer} {schema}");
+    }
 }
 
 #[test]
@@ -77,6 +96,9 @@ fn the_document_describes_every_operation() {
     let document = served.ask(&get("/openapi.json")).value();
     assert_eq!(document, tenure_server::http::openapi());
     let text = document["paths"].to_string();
+    for id in ["health.alive", "health.ready", "version", "openapi", "info", "audit", "shutdown"] {
+        assert!(text.contains(&format!("\"operationId\":\"{id}\"")), "{id}");
+    }
     for entry in catalog::entries() {
         assert!(text.contains(&format!("\"operationId\":\"{}\"", entry.spec.name)), "{}", entry.spec.name);
     }

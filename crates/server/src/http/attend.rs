@@ -1,0 +1,56 @@
+//! What happens to every request whatever it asks: it is counted while it is in flight, and what became of it is
+//! logged. Nothing of a request reaches the log but what its handler says in [`Asked`].
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+use tenure_core::model::ids::OperationId;
+use tenure_core::operation::Effect;
+use tenure_core::wire;
+
+use super::app::App;
+
+/// What a handler tells the log about its request. It rides on the response.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) operation: &'static str,
+    pub(super) effect: Effect,
+    pub(super) operation_id: Option<OperationId>,
+}
+
+/// Counts a request while it is in flight, and logs what became of it.
+pub(super) async fn attend(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let ticket = app.enter();
+    let began = Instant::now();
+    let mut response = next.run(request).await;
+    let (status, us) = (response.status().as_u16(), began.elapsed().as_micros());
+    let id = &ticket.id;
+    match response.extensions().get::<Asked>() {
+        Some(asked) => {
+            let operation_id = asked.operation_id.as_ref().map_or("", OperationId::as_str);
+            if status >= 500 {
+                tracing::warn!(request = %id, operation = asked.operation, operation_id, status, us);
+            } else if asked.effect == Effect::Write {
+                tracing::info!(request = %id, operation = asked.operation, operation_id, status, us);
+            } else {
+                tracing::debug!(request = %id, operation = asked.operation, operation_id, status, us);
+            }
+        }
+        None => tracing::debug!(request = %id, status, us),
+    }
+    let headers = response.headers_mut();
+    let mut tell = |name: &str, value: HeaderValue| {
+        if let Ok(name) = HeaderName::try_from(name) {
+            headers.insert(name, value);
+        }
+    };
+    tell(wire::PROTOCOL_HEADER, HeaderValue::from(wire::PROTOCOL));
+    if let Ok(value) = HeaderValue::from_str(id) {
+        tell(wire::REQUEST, value);
+    }
+    response
+}

@@ -1,0 +1,52 @@
+//! The routes that are no operations as the document describes them.
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+use tenure_core::model::refusal::Code;
+use tenure_core::wire;
+
+use super::response::{done, problem};
+use crate::http::health::{AuditReport, DaemonInfo, Liveness, Readiness, Shutdown, Stopping, Version};
+
+/// The paths of the document that do not come from the list of operations.
+pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
+    let api = |path: &str| format!("{}{path}", wire::API);
+    let mut paths = Map::new();
+    let mut get = |path: String, described: Value| paths.insert(path, json!({ "get": described }));
+    get("/healthz".to_owned(), route::<Liveness>("health.alive", &[], generator));
+    get("/readyz".to_owned(), route::<Readiness>("health.ready", &[Code::CannotTell], generator));
+    get("/version".to_owned(), route::<Version>("version", &[], generator));
+    get(
+        "/openapi.json".to_owned(),
+        described("openapi", "Describe every route: this document", &json!({ "type": "object" }), &[]),
+    );
+    get(api("/info"), route::<DaemonInfo>("info", &[], generator));
+    get(api("/audit"), route::<AuditReport>("audit", &[Code::CannotTell], generator));
+    paths.insert(api("/shutdown"), json!({ "post": shutdown(generator) }));
+    paths
+}
+
+fn shutdown(generator: &mut SchemaGenerator) -> Value {
+    let mut route = route::<Stopping>("shutdown", &[Code::InvalidInput, Code::StateConflict], generator);
+    let wish = generator.subschema_for::<Shutdown>();
+    route["requestBody"] = json!({ "required": false, "content": { wire::JSON: { "schema": wish } } });
+    route
+}
+
+/// A route whose answer's own comment says what it is for.
+fn route<A: JsonSchema>(id: &str, refusals: &[Code], generator: &mut SchemaGenerator) -> Value {
+    let schema = generator.subschema_for::<A>().to_value();
+    let comment =
+        generator.definitions().get(A::schema_name().as_ref()).and_then(|known| known.get("description"));
+    let summary = comment.and_then(Value::as_str).unwrap_or_default().to_owned();
+    described(id, &summary, &schema, refusals)
+}
+
+fn described(id: &str, summary: &str, answer: &Value, refusals: &[Code]) -> Value {
+    let mut responses = Map::from_iter([("200".to_owned(), done(answer))]);
+    for code in refusals {
+        let text = format!("`{code}`: {}", code.means());
+        responses.insert(code.status().to_string(), problem(&text, &[*code]));
+    }
+    json!({ "operationId": id, "tags": ["daemon"], "summary": summary, "responses": responses })
+}

@@ -1,0 +1,105 @@
+//! One operation as the document describes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value, json};
+use tenure_core::model::refusal::Code;
+use tenure_core::operation::Method;
+use tenure_core::operation::catalog::Entry;
+use tenure_core::wire;
+
+use super::parameters;
+use super::response::{done, problem};
+use crate::http::fields::Fields;
+
+/// Describes one operation.
+pub(super) fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
+    let spec = entry.spec;
+    let input = resolved((entry.input)(generator).to_value(), generator);
+    let answer = (entry.answer)(generator).to_value();
+    let text = input.get("description").and_then(Value::as_str).unwrap_or_default();
+    let (summary, description) = text.split_once("\n\n").unwrap_or((text, ""));
+
+    let required: BTreeSet<&str> = input
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let properties = input.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let in_path = |name: &str| spec.path.contains(&format!("{{{name}}}"));
+    let in_query = matches!(spec.method, Method::Get | Method::Delete);
+
+    let mut parameters = parameters::of(entry, properties.contains_key("revision"));
+    let mut body = Map::new();
+    for (name, schema) in properties {
+        let place = match (in_path(&name), in_query) {
+            (true, _) => "path",
+            (false, true) => "query",
+            (false, false) => {
+                body.insert(name, schema);
+                continue;
+            }
+        };
+        let needed = place == "path" || required.contains(name.as_str());
+        parameters.push(json!({ "name": name, "in": place, "required": needed, "schema": schema }));
+    }
+    let mut described = json!({
+        "operationId": spec.name,
+        "tags": [spec.name.split_once('.').map_or("loop", |(noun, _)| noun)],
+        "summary": summary,
+        "parameters": parameters,
+        "responses": responses(entry, &answer),
+    });
+    if !description.is_empty() {
+        described["description"] = json!(description);
+    }
+    if !body.is_empty() {
+        add_body(&mut described, &body, &required);
+    }
+    described
+}
+
+/// Describes the body, and what is refused because there is one.
+fn add_body(described: &mut Value, fields: &Map<String, Value>, required: &BTreeSet<&str>) {
+    // The revision may come as `If-Match` instead.
+    let in_body = |name: &&&str| fields.contains_key(**name) && **name != "revision";
+    let required: Vec<&str> = required.iter().filter(in_body).copied().collect();
+    described["requestBody"] = json!({
+        "required": !required.is_empty(),
+        "content": { wire::JSON: { "schema": {
+            "type": "object", "properties": fields, "required": required, "additionalProperties": false,
+        } } },
+    });
+    for (status, what) in [("413", "The body is too large."), ("415", "The body is not declared as JSON.")] {
+        described["responses"][status] = problem(what, &[Code::InvalidInput]);
+    }
+}
+
+/// The answer, and every refusal that the operation can return, by status.
+fn responses(entry: &Entry, answer: &Value) -> Value {
+    let mut done = done(answer);
+    if Fields::revised(entry) {
+        done["headers"] = json!({ "ETag": {
+            "description": "The revision of the task or project, in quotes.", "schema": { "type": "string" },
+        } });
+    }
+    let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    for code in entry.spec.all_refusals() {
+        by_status.entry(code.status()).or_default().push(code);
+    }
+    let mut responses = Map::from_iter([("200".to_owned(), done)]);
+    for (status, codes) in by_status {
+        let lines: Vec<String> = codes.iter().map(|code| format!("`{code}`: {}", code.means())).collect();
+        responses.insert(status.to_string(), problem(&lines.join("\n\n"), &codes));
+    }
+    Value::Object(responses)
+}
+
+/// The schema that a reference names, or the schema itself.
+fn resolved(schema: Value, generator: &SchemaGenerator) -> Value {
+    let name = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+    name.and_then(|name| generator.definitions().get(name)).cloned().unwrap_or(schema)
+}

@@ -1,0 +1,81 @@
+//! The headers that stand beside an operation.
+
+use serde_json::{Value, json};
+use tenure_core::operation::catalog::Entry;
+use tenure_core::operation::{Access, Effect, Fencing};
+use tenure_core::wire;
+
+/// The headers that mean something to an operation.
+pub(super) fn of(entry: &Entry, has_revision: bool) -> Vec<Value> {
+    let spec = entry.spec;
+    let mut names = vec![wire::PROTOCOL_HEADER];
+    if spec.access != Access::Anyone {
+        names.extend([wire::SESSION, wire::PROOF]);
+    }
+    if spec.effect != Effect::Read {
+        names.push(wire::IDEMPOTENCY_KEY);
+    }
+    if spec.fencing != Fencing::None {
+        names.extend([wire::ATTEMPT, wire::LEASE, wire::EPOCH]);
+    }
+    if spec.name == "claim" {
+        names.push(wire::TOKEN_HASH);
+    }
+    if has_revision {
+        names.push("If-Match");
+    }
+    names.iter().map(|name| json!({ "$ref": format!("#/components/parameters/{name}") })).collect()
+}
+
+/// What each header means, once.
+pub(super) fn all() -> Value {
+    let secret = json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" });
+    let name = json!({ "type": "string", "maxLength": 64 });
+    let rows = [
+        (wire::PROTOCOL_HEADER, false, "The protocol that the client speaks.", json!({ "type": "integer" })),
+        (
+            wire::SESSION,
+            true,
+            "The calling session.",
+            json!({ "type": "string", "pattern": "^[0-9a-f]{32}$" }),
+        ),
+        (wire::PROOF, true, "What proves the session; a secret.", secret.clone()),
+        (
+            wire::IDEMPOTENCY_KEY,
+            true,
+            "The client's id of this mutation. Sent again with the same request, it gets the same answer.",
+            name.clone(),
+        ),
+        (
+            wire::ATTEMPT,
+            false,
+            "The attempt that the caller holds: task and generation, e.g. afc-12@3.",
+            name,
+        ),
+        (wire::LEASE, false, "The lease token of that attempt; a secret.", secret.clone()),
+        (
+            wire::EPOCH,
+            false,
+            "The fleet's incarnation in which the attempt was granted.",
+            json!({ "type": "integer" }),
+        ),
+        (
+            wire::TOKEN_HASH,
+            true,
+            "SHA-256 of the lease token that the client derived from this claim.",
+            secret,
+        ),
+        (
+            "If-Match",
+            false,
+            "The revision that was seen, in quotes: the ETag of an earlier answer.",
+            json!({ "type": "string" }),
+        ),
+    ];
+    Value::from_iter(rows.map(|(name, required, description, schema)| {
+        let parameter = json!({
+            "name": name, "in": "header", "required": required, "description": description, "schema": schema,
+        });
+        (name, parameter)
+    }))
+}
