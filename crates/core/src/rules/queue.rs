@@ -11,7 +11,7 @@ use super::view::{attempt_view, summaries};
 use super::{Rule, as_of, caller, page_rows, project};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptMode};
-use crate::model::ids::{Epoch, ProjectKey, TaskId};
+use crate::model::ids::{Epoch, ProjectKey, TaskId, counter};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Priority, Queue, Rank, Task, task_digest};
 use crate::model::time::FleetTime;
@@ -204,7 +204,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<Rank, Refusal> {
     let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
     let parts: Vec<&str> = text.split('.').collect();
     let [of, priority, ready_at, number] = parts.as_slice() else { return Err(wrong()) };
-    if of.parse::<u64>().map_err(|_| wrong())? != epoch.0 {
+    if counter(of).ok_or_else(wrong)? != epoch.0 {
         return Err(
             Refusal::new(Code::EpochChanged, "the cursor is from before a restore").next("start anew")
         );
@@ -212,7 +212,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<Rank, Refusal> {
     Ok(Rank {
         priority: priority.parse().map_err(|_| wrong())?,
         ready_at: FleetTime(ready_at.parse().map_err(|_| wrong())?),
-        number: number.parse().map_err(|_| wrong())?,
+        number: counter(number).ok_or_else(wrong)?,
     })
 }
 

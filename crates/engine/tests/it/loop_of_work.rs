@@ -221,3 +221,26 @@ fn a_long_chain_is_walked_to_its_end_and_a_circle_is_refused() {
     let ready = world.ask(operation("ready", json!({ "project": "afc" })));
     assert_eq!((&ready["total"], &ready["tasks"][0]["id"]), (&json!(1), &json!("afc-1")));
 }
+
+#[test]
+fn a_cursor_beyond_every_counter_is_refused_and_the_largest_one_is_an_empty_page() {
+    let mut world = World::in_memory();
+    let bob = Agent::new("bob", 1);
+    with_tasks(&mut world, &bob, 1);
+    for (number, answered) in [(i64::MAX as u64, true), (i64::MAX as u64 + 1, false), (u64::MAX, false)] {
+        for (name, input) in [
+            ("task.list", json!({ "project": "afc", "cursor": format!("1.{number}") })),
+            ("ready", json!({ "project": "afc", "cursor": format!("1.4.{}.{number}", i64::MAX) })),
+        ] {
+            let page = world.asked(operation(name, input));
+            match page {
+                Ok(page) => assert!(answered && page["tasks"] == json!([]), "{name} {number}: {page}"),
+                Err(refusal) => {
+                    assert!(!answered && refusal.code == Code::InvalidInput, "{name} {number}: {refusal:?}");
+                }
+            }
+        }
+    }
+    let events = world.ask(operation("events", json!({ "after": format!("1-{}", i64::MAX) })));
+    assert_eq!(events["events"], json!([]));
+}
