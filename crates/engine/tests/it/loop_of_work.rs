@@ -46,6 +46,23 @@ fn a_task_goes_from_creation_to_done() {
 }
 
 #[test]
+fn a_repeated_heartbeat_renews_once_and_one_without_an_id_is_refused() {
+    on_every_store(|mut world| {
+        let bob = Agent::new("bob", 1);
+        with_tasks(&mut world, &bob, 1);
+        let claimed = world.done(claim(&bob));
+        let beat = bob.fenced(operation("heartbeat", json!({ "task": "afc-1" })), &claimed);
+        world.clocks.pass(1_000);
+        assert_eq!(world.done(beat.clone())["expires_in_ms"], 600_000);
+        world.clocks.pass(1_000);
+        assert_eq!(world.done(beat.clone())["expires_in_ms"], 599_000);
+        let mut unnamed = beat;
+        unnamed.envelope.operation_id = None;
+        assert_eq!(world.refused(unnamed), Code::InvalidInput);
+    });
+}
+
+#[test]
 fn a_group_of_claims_in_one_commit_gives_each_its_own_task() {
     on_every_store(|mut world| {
         let agents: Vec<Agent> = (1..=40).map(|n| Agent::new(&format!("agent-{n}"), n)).collect();
