@@ -8,8 +8,8 @@ use crate::world::{Agent, World, from};
 
 fn holding() -> (World, Agent, AttemptId) {
     let (mut world, a) = World::with_project();
-    for title in ["held", "other"] {
-        world.ok(&a, from(json!({ "project": "p", "title": title }), "task.create"));
+    for _ in 0..2 {
+        world.task(&a, &json!({}));
     }
     let attempt = world.claim(&a, Some("p-1")).expect("free").attempt;
     (world, a, attempt)
@@ -52,7 +52,7 @@ fn a_holder_hears_that_its_work_became_blocked() {
 #[test]
 fn an_ancestors_blocker_is_told_too() {
     let (mut world, a, attempt) = holding();
-    world.ok(&a, from(json!({ "project": "p", "title": "top", "blocked_by": ["p-2"] }), "task.create"));
+    world.task(&a, &json!({ "blocked_by": ["p-2"] }));
     world.ok(&a, from(json!({ "task": "p-1", "on": "p-3", "kind": "parent" }), "dependency.add"));
     assert_eq!(beat(&mut world, &a, &attempt)["blocked"], true);
 }

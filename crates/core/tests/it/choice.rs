@@ -7,12 +7,6 @@ use crate::world::{Agent, World, from};
 
 const LEASE_MS: i64 = 600_000;
 
-fn create(world: &mut World, agent: &Agent, input: &Value) {
-    let mut task = json!({ "project": "p", "title": "work" });
-    task.as_object_mut().expect("an object").extend(input.as_object().expect("an object").clone());
-    world.ok(agent, from(task, "task.create"));
-}
-
 fn next(world: &mut World, agent: &Agent, project: &str) -> Value {
     world.ok(agent, from(json!({ "project": project }), "next"))
 }
@@ -25,13 +19,13 @@ fn claim_next(project: &str) -> tenure_core::operation::catalog::AnyOperation {
 fn urgent_recovery_comes_before_other_fresh_work_and_after_fresh_work_as_urgent() {
     let (mut world, a) = World::with_project();
     for priority in [1, 2] {
-        create(&mut world, &a, &json!({ "priority": priority }));
+        world.task(&a, &json!({ "priority": priority }));
     }
     world.claim(&a, Some("p-1")).expect("free");
     world.pass(LEASE_MS);
     let b = world.agent("b");
     assert_eq!(next(&mut world, &b, "p")["task"], "p-1", "priority 1 before priority 2");
-    create(&mut world, &a, &json!({ "priority": 1 }));
+    world.task(&a, &json!({ "priority": 1 }));
     let mut order = Vec::new();
     for _ in 0..3 {
         let session = world.agent(&format!("s{}", order.len()));
@@ -46,7 +40,7 @@ fn urgent_recovery_comes_before_other_fresh_work_and_after_fresh_work_as_urgent(
 #[test]
 fn recovery_is_left_to_others_on_request() {
     let (mut world, a) = World::with_project();
-    create(&mut world, &a, &json!({}));
+    world.task(&a, &json!({}));
     world.claim(&a, Some("p-1")).expect("free");
     world.pass(LEASE_MS);
     let claim = from(json!({ "projects": ["p"], "no_recovery": true }), "claim");
@@ -58,8 +52,8 @@ fn recovery_is_left_to_others_on_request() {
 #[test]
 fn expired_work_that_became_blocked_waits_and_is_explained_to_the_leaf() {
     let (mut world, a) = World::with_project();
-    create(&mut world, &a, &json!({}));
-    create(&mut world, &a, &json!({}));
+    world.task(&a, &json!({}));
+    world.task(&a, &json!({}));
     let b = world.agent("b");
     let other = world.claim(&b, Some("p-2")).expect("free");
     world.claim(&a, Some("p-1")).expect("free");
@@ -110,7 +104,7 @@ fn next_sends_nobody_to_a_claim_that_would_be_refused() {
 fn a_claim_without_a_name_gives_back_what_was_claimed_first() {
     let (mut world, a) = World::with_project();
     for _ in 0..3 {
-        create(&mut world, &a, &json!({}));
+        world.task(&a, &json!({}));
     }
     for task in ["p-3", "p-1", "p-2"] {
         world.claim(&a, Some(task)).expect("free");

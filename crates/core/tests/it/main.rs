@@ -1,6 +1,7 @@
 //! The rules as callers meet them, on a store that is nothing but the working set itself.
 
 mod attention;
+mod cancelling;
 mod choice;
 mod claims;
 mod deadlock;
