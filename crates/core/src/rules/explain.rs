@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::readiness::{ancestors, is_below, open_blockers};
-use super::status::{is_deferred, status, unfinished_children};
-use super::{Rule, as_of};
+use super::status::{is_deferred, status, status_when_free, unfinished_children};
+use super::{Rule, as_of, project};
 use crate::envelope::Call;
 use crate::model::ids::TaskId;
 use crate::model::limits::EXPLAIN_STEPS;
+use crate::model::project::Recovery;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::status::Status;
 use crate::model::task::{Kind, Lifecycle, Task};
@@ -49,12 +50,12 @@ pub fn reason(set: &WorkingSet, call: &Call, task: &Task) -> Step<Reasoning> {
     let mut at = task.clone();
     let mut waiting = None;
     loop {
-        let status = status(set, call.now, &at)?;
-        let Some((blocker, because)) = in_the_way(set, &at, status)? else {
-            let (reason, next) = leaf(set, call, &at, status, waiting.as_ref())?;
+        let obstacle = obstacle(set, call, &at)?;
+        let Some((blocker, because)) = in_the_way(set, &at, obstacle)? else {
+            let (reason, next) = leaf(set, call, &at, obstacle, waiting.as_ref())?;
             return Ok(Reasoning { status: first, chain, reason, next });
         };
-        let status = self::status(set, call.now, &blocker)?;
+        let status = status(set, call.now, &blocker)?;
         chain.push(ExplainStep { task: blocker.id.clone(), status, because });
         if !seen.insert(blocker.id.clone()) || chain.len() >= EXPLAIN_STEPS {
             let reason = format!("{} is part of a cycle of dependencies", blocker.id);
@@ -64,6 +65,17 @@ pub fn reason(set: &WorkingSet, call: &Call, task: &Task) -> Step<Reasoning> {
         waiting = Some(at.id);
         at = blocker;
     }
+}
+
+/// What stands in the way of going on with a task: its status, except that expired work that waits for something
+/// cannot be taken over before that either.
+fn obstacle(set: &WorkingSet, call: &Call, task: &Task) -> Step<Status> {
+    let status = status(set, call.now, task)?;
+    if status != Status::Recovery {
+        return Ok(status);
+    }
+    let free = status_when_free(set, call.now, task)?;
+    Ok(if free == Status::Ready { status } else { free })
 }
 
 fn says(id: &TaskId, status: Status) -> String {
@@ -141,10 +153,7 @@ fn leaf(
     Ok(match status {
         Status::Blocked | Status::WaitingDecision => typed_leaf(set, task)?,
         Status::InProgress => held_leaf(set, call, task)?,
-        Status::Recovery => (
-            format!("the attempt at {id} expired and nobody has taken over"),
-            format!("take it over: `tenure claim {id}`"),
-        ),
+        Status::Recovery => recovery_leaf(set, id)?,
         Status::Planned => {
             (format!("{id} is planned and not offered yet"), format!("offer it: `tenure task open {id}`"))
         }
@@ -176,6 +185,17 @@ fn leaf(
         | Status::WaitingIntegration
         | Status::WaitingReview
         | Status::ChangesRequested => (says(id, status), format!("`tenure show {id}`")),
+    })
+}
+
+/// Expired work is taken over by whoever claims it, or waits for an operator, as the project demands.
+fn recovery_leaf(set: &WorkingSet, id: &TaskId) -> Step<(String, String)> {
+    let reason = format!("the attempt at {id} expired and nobody has taken over");
+    Ok(match project::existing(set, &id.project)?.policy.recovery {
+        Recovery::Auto => (reason, format!("take it over: `tenure claim {id}`")),
+        Recovery::Manual => {
+            (format!("{reason}; {} recovers by hand", id.project), "ask an operator to release it".to_owned())
+        }
     })
 }
 

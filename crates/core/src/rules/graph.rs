@@ -115,6 +115,7 @@ impl Rule for RemoveDependency {
             let refusal = Refusal::not_found("dependency", edge);
             return Err(refusal.next(format!("`tenure show {}` lists them", self.task)).into());
         }
+        self.refuse_successor(set)?;
         let data = json!({ "kind": self.kind, "on": self.on });
         set.record(EventKind::DependencyRemoved, About::task(&self.task, data));
         set.dependencies.remove(&(self.task.clone(), self.kind, self.on.clone()));
@@ -132,6 +133,28 @@ impl Rule for RemoveDependency {
             | DependencyKind::Supersedes => {}
         }
         Ok(TaskAnswer { task: full(set, call, &self.task)?, entries: Vec::new() })
+    }
+}
+
+impl RemoveDependency {
+    /// Refuses to remove the edge by which one task stands in the place of another that was cancelled for it: those
+    /// who wait for the cancelled one are found along it.
+    fn refuse_successor(&self, set: &WorkingSet) -> Step<()> {
+        let (replaced, successor) = match self.kind {
+            DependencyKind::Duplicates => (&self.task, &self.on),
+            DependencyKind::Supersedes => (&self.on, &self.task),
+            DependencyKind::Blocks
+            | DependencyKind::Parent
+            | DependencyKind::Related
+            | DependencyKind::DiscoveredFrom => return Ok(()),
+        };
+        if set.existing_task(replaced)?.successor.as_ref() == Some(successor) {
+            let detail = format!("{replaced} was cancelled because {successor} stands in its place");
+            return Err(Refusal::new(Code::StateConflict, detail)
+                .next(format!("let go of those who wait for it: `tenure show {replaced}` lists them"))
+                .into());
+        }
+        Ok(())
     }
 }
 

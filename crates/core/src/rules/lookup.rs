@@ -4,7 +4,7 @@ use super::view::{full, summaries};
 use super::{Rule, as_of, page_rows, project};
 use crate::envelope::Call;
 use crate::model::attempt::EntryKind;
-use crate::model::ids::{Epoch, positive};
+use crate::model::ids::{Epoch, counter};
 use crate::model::limits::check_line;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Lifecycle, Queue};
@@ -77,12 +77,12 @@ impl ListTasks {
 fn parse_cursor(text: &str, epoch: Epoch) -> Result<u64, Refusal> {
     let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
     let (of, number) = text.split_once('.').ok_or_else(wrong)?;
-    if of.parse::<u64>().map_err(|_| wrong())? != epoch.0 {
+    if counter(of).ok_or_else(wrong)? != epoch.0 {
         return Err(
             Refusal::new(Code::EpochChanged, "the cursor is from before a restore").next("start anew")
         );
     }
-    positive(number).ok_or_else(wrong)
+    counter(number).ok_or_else(wrong)
 }
 
 impl Rule for FindTask {

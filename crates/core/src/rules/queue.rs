@@ -4,20 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::eligibility::is_eligible;
-use super::finish::close_command;
-use super::status::{can_be_closed, is_deferred};
-use super::view::{attempt_view, summaries};
-use super::{Rule, as_of, caller, page_rows, project};
+use super::status::is_deferred;
+use super::view::summaries;
+use super::{Rule, as_of, page_rows, project};
 use crate::envelope::Call;
-use crate::model::attempt::{Attempt, AttemptMode};
-use crate::model::ids::{Epoch, ProjectKey, TaskId, positive};
+use crate::model::ids::{Epoch, ProjectKey, TaskId, counter};
 use crate::model::refusal::{Code, Refusal};
-use crate::model::task::{Priority, Queue, Rank, Task, task_digest};
+use crate::model::task::{Priority, Queue, Rank, Task};
 use crate::model::time::FleetTime;
-use crate::operation::queue::{Next, NextStep, Ready, ReadyList};
+use crate::operation::queue::{Ready, ReadyList};
 use crate::working_set::records::{AttemptIndex, InQueue};
-use crate::working_set::{Need, Page, Rows, Source, Step, Window, WorkingSet, together};
+use crate::working_set::{Need, Source, Step, Window, WorkingSet};
 
 /// How many rows of a queue are asked for first when one task is wanted.
 pub const FIRST_ROWS: u32 = 8;
@@ -109,7 +106,7 @@ pub fn reasons(set: &WorkingSet, project: &ProjectKey) -> Step<BTreeMap<String, 
 }
 
 /// How many tasks of a project are ready.
-fn total(set: &WorkingSet, project: &ProjectKey) -> Step<u64> {
+pub fn total(set: &WorkingSet, project: &ProjectKey) -> Step<u64> {
     let ready = set.tallies_of(project)?.get(&Queue::Ready).copied().unwrap_or(0);
     Ok(ready + set.moments_of(project)?.deferred_due)
 }
@@ -117,7 +114,7 @@ fn total(set: &WorkingSet, project: &ProjectKey) -> Step<u64> {
 /// What to check when nothing is ready: the first reason that somebody can do something about.
 fn what_to_check(project: &ProjectKey, reasons: &BTreeMap<String, u64>) -> String {
     let advice = [
-        ("recovery", "expired work can be taken over: `tenure claim`"),
+        ("recovery", "`tenure claim` takes over expired work; `tenure explain TASK` says what it waits for"),
         ("in_progress", "others are at work; `tenure session list` shows who"),
         ("blocked", "`tenure task list` shows what is blocked, `tenure explain TASK` says by what"),
         ("deferred", "everything else is put off; `tenure task resume TASK` ends a deferral"),
@@ -131,40 +128,17 @@ fn what_to_check(project: &ProjectKey, reasons: &BTreeMap<String, u64>) -> Strin
     )
 }
 
-/// Why ready tasks are not for this session.
-const MEANT_FOR_OTHERS: &str =
-    "they require capabilities that this session does not offer, or are kept for others";
-
-/// What the holder of an attempt does next, and the command for it.
-fn what_a_holder_does(set: &WorkingSet, attempt: &Attempt) -> Step<(String, String)> {
-    let id = &attempt.id.task;
-    let body = set.body(id)?;
-    let digest = task_digest(set.existing_task(id)?.kind, &body);
-    Ok(if attempt.cancel_requested {
-        (format!("stop work on {id}: its cancellation was asked for"), format!("tenure release {id}"))
-    } else if attempt.mode == AttemptMode::Recovery && attempt.disposition.is_none() {
-        (
-            format!("decide about what the expired attempt at {id} left"),
-            format!("tenure dispose {id} --disposition resume"),
-        )
-    } else if digest != attempt.task_digest {
-        (format!("read {id} again: it changed"), format!("tenure reconcile {id} --digest {digest}"))
+/// What to check when there is nothing for this session: never the claim that it was just refused.
+pub fn why_not_taken(project: &ProjectKey, ready: u64, reasons: &BTreeMap<String, u64>) -> String {
+    if ready > 0 {
+        "what is ready requires capabilities that this session does not offer, or is kept for others: `tenure ready`"
+            .to_owned()
+    } else if reasons.contains_key("recovery") {
+        "expired work is left that this session cannot take over now: `tenure explain TASK` says why"
+            .to_owned()
     } else {
-        (format!("work on {id} and close it"), close_command(&body))
-    })
-}
-
-/// How many objectives `next` looks at.
-const OBJECTIVES_LOOKED_AT: u32 = 50;
-
-/// The first objective that only waits to be closed.
-fn first_closable(set: &WorkingSet, project: &ProjectKey) -> Step<Option<Task>> {
-    let queues = vec![Queue::Objective];
-    let page = Page::Tasks { project: project.clone(), queues, after: 0, count: OBJECTIVES_LOOKED_AT };
-    let Rows::Tasks(ids) = set.page(&page)? else { unreachable!("a page of tasks holds tasks") };
-    let tasks = together(ids.iter().map(|id| set.existing_task(id)))?;
-    let closable = together(tasks.iter().map(|task| can_be_closed(set, task)))?;
-    Ok(tasks.into_iter().zip(closable).find(|(_, closable)| *closable).map(|(task, _)| task))
+        what_to_check(project, reasons)
+    }
 }
 
 /// The answer to a claim that found nothing: a normal stop, with reasons.
@@ -184,11 +158,7 @@ pub fn nothing_eligible(set: &WorkingSet, call: &Call, projects: &[ProjectKey]) 
         (0, false) => format!("nothing is ready in {names}: {said}"),
         (ready, _) => format!("{ready} ready in {names}, but none that this session can take"),
     };
-    let next = if ready > 0 {
-        format!("`tenure ready` shows them; {MEANT_FOR_OTHERS}")
-    } else {
-        what_to_check(&projects[0], &all)
-    };
+    let next = why_not_taken(&projects[0], ready, &all);
     let reasons: serde_json::Map<String, Value> =
         all.into_iter().map(|(name, count)| (name, count.into())).collect();
     let refusal = Refusal::new(Code::NothingEligible, detail).next(next);
@@ -204,7 +174,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<Rank, Refusal> {
     let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
     let parts: Vec<&str> = text.split('.').collect();
     let [of, priority, ready_at, number] = parts.as_slice() else { return Err(wrong()) };
-    if of.parse::<u64>().map_err(|_| wrong())? != epoch.0 {
+    if counter(of).ok_or_else(wrong)? != epoch.0 {
         return Err(
             Refusal::new(Code::EpochChanged, "the cursor is from before a restore").next("start anew")
         );
@@ -212,7 +182,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<Rank, Refusal> {
     Ok(Rank {
         priority: priority.parse().map_err(|_| wrong())?,
         ready_at: FleetTime(ready_at.parse().map_err(|_| wrong())?),
-        number: positive(number).ok_or_else(wrong)?,
+        number: counter(number).ok_or_else(wrong)?,
     })
 }
 
@@ -245,66 +215,6 @@ impl Rule for Ready {
             reasons,
             next,
             cursor,
-            as_of: as_of(set, call),
-        })
-    }
-}
-
-impl Rule for Next {
-    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<NextStep> {
-        let session = caller(call)?;
-        project::existing(set, &self.project)?;
-        let mut held = set.current_attempts_of(&session.id)?;
-        held.retain(|attempt| attempt.id.task.project == self.project && attempt.is_live(call.now.fleet));
-        let holds = held.iter().map(|attempt| attempt.id.clone()).collect();
-        if let Some(attempt) = held.first() {
-            let id = attempt.id.task.clone();
-            let (do_now, command) = what_a_holder_does(set, attempt)?;
-            return Ok(NextStep {
-                do_now,
-                command: Some(command),
-                task: Some(id),
-                holds,
-                attempt: Some(attempt_view(call, attempt)),
-                reasons: BTreeMap::new(),
-                as_of: as_of(set, call),
-            });
-        }
-        let mine = |task: &Task| is_eligible(call, session, task);
-        let found = if let Some(task) = first_ready(set, call, &self.project, mine)? {
-            Some((format!("claim {}", task.id), format!("tenure claim {}", task.id), task.id))
-        } else if let Some(task) = first_expired(set, call, &self.project, mine)? {
-            let do_now = format!("take over {}, whose attempt expired", task.id);
-            Some((do_now, format!("tenure claim {}", task.id), task.id))
-        } else {
-            first_closable(set, &self.project)?.map(|task| {
-                let do_now = format!("close the objective {}: its children are finished", task.id);
-                (do_now, format!("tenure close {} --revision {}", task.id, task.revision), task.id)
-            })
-        };
-        if let Some((do_now, command, task)) = found {
-            return Ok(NextStep {
-                do_now,
-                command: Some(command),
-                task: Some(task),
-                holds,
-                attempt: None,
-                reasons: BTreeMap::new(),
-                as_of: as_of(set, call),
-            });
-        }
-        let reasons = reasons(set, &self.project)?;
-        let check = match total(set, &self.project)? {
-            0 => what_to_check(&self.project, &reasons),
-            ready => format!("{ready} ready, but {MEANT_FOR_OTHERS}"),
-        };
-        Ok(NextStep {
-            do_now: format!("nothing: {check}"),
-            command: None,
-            task: None,
-            holds,
-            attempt: None,
-            reasons,
             as_of: as_of(set, call),
         })
     }

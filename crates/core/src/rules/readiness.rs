@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::envelope::Call;
-use crate::model::dependency::DependencyKind;
+use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::ids::TaskId;
 use crate::model::task::{DEFERRED_WITHOUT_DATE, Lifecycle, Queue, Task};
 use crate::model::time::{FleetTime, Now};
@@ -188,18 +188,20 @@ fn change(
     Ok(())
 }
 
-/// Keeps the facts after a task was finished or reopened: those who wait for it, or for a task in whose place it
-/// stands, and what it passes down. Returns the tasks that became ready.
+/// Keeps the facts after a task was finished or reopened: those who wait for it, and what it passes down. Returns
+/// the tasks that became ready.
 pub fn after_lifecycle(set: &mut WorkingSet, call: &Call, id: &TaskId) -> Step<Vec<TaskId>> {
-    let mut waiting = BTreeSet::new();
-    for place in closure(BTreeSet::from([id.clone()]), |task| replaced_by(set, task))?.iter().chain([id]) {
-        let edges = set.dependencies_on(place)?;
-        waiting.extend(
-            edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks).map(|edge| edge.task),
-        );
-    }
+    let waiting = waits_on(set, id)?.into_iter().map(|edge| edge.task).collect();
     let below = children(set, id)?.into_iter().collect();
     recount_below(set, call.now, &waiting, below)
+}
+
+/// The edges of those who wait for a task: for itself, or for one in whose place it stands.
+pub fn waits_on(set: &WorkingSet, id: &TaskId) -> Step<Vec<Dependency>> {
+    let mut places = closure(BTreeSet::from([id.clone()]), |task| replaced_by(set, task))?;
+    places.push(id.clone());
+    let edges = together(places.iter().map(|place| set.dependencies_on(place)))?.concat();
+    Ok(edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks && edge.task != *id).collect())
 }
 
 /// The tasks in whose place this one stands.

@@ -22,7 +22,12 @@ pub fn status(set: &WorkingSet, now: Now, task: &Task) -> Step<Status> {
     if let Some(attempt) = set.current_attempt(task)? {
         return Ok(held(&attempt, now));
     }
-    if task.own_blockers + task.inherited_blockers > 0 {
+    status_when_free(set, now, task)
+}
+
+/// What would be going on with an open task if nobody had left an attempt at it.
+pub fn status_when_free(set: &WorkingSet, now: Now, task: &Task) -> Step<Status> {
+    if task.is_blocked() {
         return Ok(Status::Blocked);
     }
     if is_deferred(task, now) {

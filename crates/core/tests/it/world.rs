@@ -102,6 +102,14 @@ impl World {
         serde_json::from_str(&answer).expect("an answer is JSON")
     }
 
+    /// Creates a task of project `p` with the title `work`, unless `more` says otherwise.
+    pub fn task(&mut self, agent: &Agent, more: &serde_json::Value) -> serde_json::Value {
+        self.ok(
+            agent,
+            from(with(&serde_json::json!({ "project": "p", "title": "work" }), more), "task.create"),
+        )
+    }
+
     /// The code of a refusal.
     pub fn refused(&mut self, agent: &Agent, operation: impl Into<AnyOperation>) -> Code {
         self.try_as(agent, operation).expect_err("refused").code
@@ -298,6 +306,13 @@ impl World {
             }
         }
     }
+}
+
+/// An input with further fields.
+pub fn with(input: &serde_json::Value, more: &serde_json::Value) -> serde_json::Value {
+    let mut input = input.clone();
+    input.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    input
 }
 
 /// A task id.

@@ -46,6 +46,23 @@ fn a_task_goes_from_creation_to_done() {
 }
 
 #[test]
+fn a_repeated_heartbeat_renews_once_and_one_without_an_id_is_refused() {
+    on_every_store(|mut world| {
+        let bob = Agent::new("bob", 1);
+        with_tasks(&mut world, &bob, 1);
+        let claimed = world.done(claim(&bob));
+        let beat = bob.fenced(operation("heartbeat", json!({ "task": "afc-1" })), &claimed);
+        world.clocks.pass(1_000);
+        assert_eq!(world.done(beat.clone())["expires_in_ms"], 600_000);
+        world.clocks.pass(1_000);
+        assert_eq!(world.done(beat.clone())["expires_in_ms"], 599_000);
+        let mut unnamed = beat;
+        unnamed.envelope.operation_id = None;
+        assert_eq!(world.refused(unnamed), Code::InvalidInput);
+    });
+}
+
+#[test]
 fn a_group_of_claims_in_one_commit_gives_each_its_own_task() {
     on_every_store(|mut world| {
         let agents: Vec<Agent> = (1..=40).map(|n| Agent::new(&format!("agent-{n}"), n)).collect();
@@ -220,4 +237,27 @@ fn a_long_chain_is_walked_to_its_end_and_a_circle_is_refused() {
     assert_eq!(world.refused(edge(1, length)), Code::DependencyCycle);
     let ready = world.ask(operation("ready", json!({ "project": "afc" })));
     assert_eq!((&ready["total"], &ready["tasks"][0]["id"]), (&json!(1), &json!("afc-1")));
+}
+
+#[test]
+fn a_cursor_beyond_every_counter_is_refused_and_the_largest_one_is_an_empty_page() {
+    let mut world = World::in_memory();
+    let bob = Agent::new("bob", 1);
+    with_tasks(&mut world, &bob, 1);
+    for (number, answered) in [(i64::MAX as u64, true), (i64::MAX as u64 + 1, false), (u64::MAX, false)] {
+        for (name, input) in [
+            ("task.list", json!({ "project": "afc", "cursor": format!("1.{number}") })),
+            ("ready", json!({ "project": "afc", "cursor": format!("1.4.{}.{number}", i64::MAX) })),
+        ] {
+            let page = world.asked(operation(name, input));
+            match page {
+                Ok(page) => assert!(answered && page["tasks"] == json!([]), "{name} {number}: {page}"),
+                Err(refusal) => {
+                    assert!(!answered && refusal.code == Code::InvalidInput, "{name} {number}: {refusal:?}");
+                }
+            }
+        }
+    }
+    let events = world.ask(operation("events", json!({ "after": format!("1-{}", i64::MAX) })));
+    assert_eq!(events["events"], json!([]));
 }
