@@ -149,9 +149,10 @@ impl CancelTask {
     }
 }
 
-/// The unfinished tasks that wait for a task, each once.
+/// The unfinished tasks that wait for a task, each once. A task that waits for what it replaced waits for nothing.
 fn waiting_for(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
-    let waiting: BTreeSet<TaskId> = waits_on(set, id)?.into_iter().map(|edge| edge.task).collect();
+    let mut waiting: BTreeSet<TaskId> = waits_on(set, id)?.into_iter().map(|edge| edge.task).collect();
+    waiting.remove(id);
     let tasks = together(waiting.iter().map(|task| set.existing_task(task)))?;
     Ok(tasks.into_iter().filter(|task| !task.lifecycle.is_finished()).map(|task| task.id).collect())
 }
