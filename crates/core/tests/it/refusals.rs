@@ -19,11 +19,13 @@ fn every_field_has_a_limit_and_a_clear_error() {
         ("title", json!("")),
         ("title", json!("x".repeat(501))),
         ("title", json!("two\nlines")),
+        ("title", json!("\u{200b}\u{feff}")),
         ("description", json!("x".repeat(64 * 1024 + 1))),
         ("labels", json!(many)),
         ("labels", json!(["a\u{1b}b"])),
         ("criteria", json!([" "])),
         ("aliases", json!(["x".repeat(1025)])),
+        ("aliases", json!(["p-7"])),
         ("source", json!("a\nb")),
     ] {
         let refusal = world.try_as(&a, create(field, value.clone())).expect_err(field);
@@ -114,4 +116,32 @@ fn a_name_is_used_by_one_live_session_and_a_conversation_by_its_latest() {
     run(&mut world, open("c", 3, Some("talk"))).expect("free");
     run(&mut world, open("c", 4, Some("talk"))).expect("resumed");
     assert_eq!(run(&mut world, open("c", 3, Some("talk"))).expect_err("replaced").code, Code::SessionClosed);
+}
+
+#[test]
+fn a_deferral_ends_at_a_moment_that_is_still_to_come_and_can_be_named() {
+    let (mut world, a) = World::with_project();
+    world.task(&a, &json!({}));
+    let defer = |until: i64| from(json!({ "task": "p-1", "until": until, "reason": "r" }), "task.defer");
+    let now = world.now.wall.0;
+    for until in [i64::MIN, -1, 0, now - 1, now, 253_402_300_800_000, i64::MAX] {
+        assert_eq!(world.refused(&a, defer(until)), Code::InvalidInput, "{until}");
+    }
+    for until in [now + 1, 253_402_300_799_999] {
+        assert_eq!(world.ok(&a, defer(until))["task"]["status"], "deferred", "{until}");
+    }
+}
+
+#[test]
+fn likely_duplicates_are_told_once_and_block_nothing() {
+    let (mut world, a) = World::with_project();
+    world.task(&a, &json!({ "title": "Fix the parser", "aliases": ["owner/repo#1"] }));
+    world.task(&a, &json!({ "title": "???" }));
+    let told = |world: &mut World, more: Value| world.task(&a, &more)["likely_duplicates"].clone();
+    let both =
+        json!({ "title": "fix: the PARSER", "references": ["owner/repo#1"], "source": "owner/repo#1" });
+    assert_eq!(told(&mut world, both), json!(["p-1"]));
+    assert_eq!(told(&mut world, json!({ "title": "else", "source": "owner/repo#1" })), json!(["p-1"]));
+    assert_eq!(told(&mut world, json!({ "title": "!!!" })), Value::Null, "not like ???");
+    assert_eq!(told(&mut world, json!({ "title": "???" })), json!(["p-2"]));
 }
