@@ -92,33 +92,6 @@ fn records_that_are_not_there_or_not_ready_say_so() {
 }
 
 #[test]
-fn a_name_is_used_by_one_live_session_and_a_conversation_by_its_latest() {
-    let mut world = World::new();
-    let open = |name: &str, session: u8, conversation: Option<&str>| {
-        let mut input = json!({
-            "session": format!("{session:032x}"), "name": name, "proof_hash": "0".repeat(64),
-        });
-        if let Some(conversation) = conversation {
-            input["conversation"] = json!(conversation);
-        }
-        from(input, "session.open")
-    };
-    let run = |world: &mut World, operation| {
-        world.run(None, tenure_core::envelope::Envelope::default(), &operation)
-    };
-    run(&mut world, open("n", 1, None)).expect("free");
-    run(&mut world, open("n", 1, None)).expect("the same again");
-    assert_eq!(run(&mut world, open("n", 2, None)).expect_err("live").code, Code::NameInUse);
-    assert_eq!(run(&mut world, open("m", 1, None)).expect_err("foreign").code, Code::SessionUnknown);
-    world.pass(600_000);
-    run(&mut world, open("n", 2, None)).expect("its presence ended");
-    assert_eq!(run(&mut world, open("n", 1, None)).expect_err("replaced").code, Code::SessionClosed);
-    run(&mut world, open("c", 3, Some("talk"))).expect("free");
-    run(&mut world, open("c", 4, Some("talk"))).expect("resumed");
-    assert_eq!(run(&mut world, open("c", 3, Some("talk"))).expect_err("replaced").code, Code::SessionClosed);
-}
-
-#[test]
 fn a_deferral_ends_at_a_moment_that_is_still_to_come_and_can_be_named() {
     let (mut world, a) = World::with_project();
     world.task(&a, &json!({}));
