@@ -28,6 +28,8 @@ pub const IMPORT_BYTES: usize = 32 * 1024 * 1024;
 pub const IMPORT_RECORDS: usize = 100_000;
 /// Most tasks that one walk through dependencies may visit before it is refused.
 pub const GRAPH_WALK_TASKS: usize = 100_000;
+/// The last moment of a date that anybody can name: the end of the year 9999, in milliseconds since 1970.
+pub const WALL_MS_MAX: i64 = 253_402_300_799_999;
 /// Longest chain that `explain` prints.
 pub const EXPLAIN_STEPS: usize = 50;
 /// Most commands that share one commit. Larger groups gain nothing and lengthen the tail.
@@ -94,9 +96,24 @@ pub fn excerpt(text: &str) -> String {
     short
 }
 
+/// Whether nothing of a text can be seen: only white space, control characters and characters without a glyph.
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c.is_control() || has_no_glyph(c))
+}
+
+/// Unicode's default-ignorable characters, and the Braille pattern without dots.
+fn has_no_glyph(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// Refuses a text field that is empty (unless `optional`), too long or contains NUL.
 pub fn check_text(field: &str, text: &str, bytes_max: usize, optional: bool) -> Result<(), Refusal> {
-    if text.trim().is_empty() && !optional {
+    if !optional && is_blank(text) {
         return Err(Refusal::field(field, "is empty", "give it a text"));
     }
     if text.len() > bytes_max {
@@ -125,4 +142,21 @@ pub fn check_count(field: &str, count: usize, most: usize) -> Result<(), Refusal
         return Err(Refusal::new(Code::InvalidInput, format!("{field} {wrong}")).next("split it"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_which_nothing_can_be_seen_is_empty() {
+        for text in
+            ["", " \t\n", "\u{200b}", "\u{feff}\u{2060} \u{ad}", "\u{3164}", "\u{2800}", "\u{7}\u{e0041}"]
+        {
+            assert!(is_blank(text), "{text:?}");
+        }
+        for text in ["-", ".", "家", "👩\u{200d}👧", "\u{200b}x"] {
+            assert!(!is_blank(text), "{text:?}");
+        }
+    }
 }

@@ -395,9 +395,23 @@ pub fn task_digest(kind: Kind, body: &Body) -> Digest {
     crate::secret::digest("tenure task v1", &[agreed.to_string().as_bytes()])
 }
 
-/// A title as it is compared: lower-case words with single spaces between them.
+/// A title as it is compared: lower-case words with single spaces between them. A title without any word (`???`, an
+/// emoji) is compared as it stands.
 #[must_use]
 pub fn folded_title(title: &str) -> String {
     let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+    let folded = words.map(str::to_lowercase).collect::<Vec<_>>().join(" ");
+    if folded.is_empty() { title.trim().to_owned() } else { folded }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_compared_by_their_words_or_else_as_they_stand() {
+        assert_eq!(folded_title("  Fix: the PARSER! "), folded_title("fix the parser"));
+        assert_ne!(folded_title("???"), folded_title("!!!"));
+        assert_eq!(folded_title("🚀 "), folded_title("🚀"));
+    }
 }

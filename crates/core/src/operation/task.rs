@@ -95,7 +95,7 @@ output! {
     pub struct CreatedTask {
         /// The task.
         pub task: TaskView,
-        /// Tasks with the same title, or the same external name.
+        /// Tasks with the same title, or with the source or a reference as another name.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub likely_duplicates: Vec<TaskId>,
     }

@@ -13,12 +13,12 @@ use crate::envelope::Call;
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::EventKind;
 use crate::model::ids::{Generation, TaskId};
-use crate::model::limits::{LIST_ITEMS, TEXT_BYTES, check_count, check_line, check_text};
+use crate::model::limits::{LIST_ITEMS, TEXT_BYTES, check_count, check_line, check_text, excerpt};
 use crate::model::project::Project;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Alias, Body, Details, Kind, Lifecycle, Task, folded_title};
 use crate::operation::task::{CreateTask, CreatedTask};
-use crate::working_set::{About, Need, Page, Rows, Step, WorkingSet};
+use crate::working_set::{About, Need, Page, Rows, Step, WorkingSet, together};
 
 /// How many likely duplicates are told.
 const DUPLICATES_TOLD: usize = 5;
@@ -30,6 +30,8 @@ impl Rule for CreateTask {
             Need::Tallies(self.project.clone()),
             Need::Page(titled(&self.project, &self.title)),
         ];
+        let names = self.aliases.iter().chain(&self.references).chain(&self.source);
+        needs.extend(names.map(|name| Need::Alias(self.project.clone(), name.clone())));
         for other in self.blocked_by.iter().chain(&self.parents) {
             needs.extend([Need::Task(other.clone()), Need::DependenciesOf(other.clone())]);
         }
@@ -77,7 +79,7 @@ pub fn introduce(set: &mut WorkingSet, id: &TaskId) {
 /// Gives a task another name, which nobody else has in the project.
 fn name(set: &mut WorkingSet, id: &TaskId, alias: &str) -> Step<()> {
     if let Some(taken) = set.alias(&id.project, alias)? {
-        let detail = format!("the alias {alias:?} belongs to {} already", taken.task);
+        let detail = format!("the alias {:?} belongs to {} already", excerpt(alias), taken.task);
         return Err(Refusal::new(Code::AlreadyExists, detail).fact("task", taken.task.to_string()).into());
     }
     set.aliases.put(Alias { project: id.project.clone(), alias: alias.to_owned(), task: id.clone() });
@@ -99,6 +101,12 @@ impl CreateTask {
         ];
         for (field, lines) in lists {
             check_lines(field, lines)?;
+        }
+        // Ids and aliases are typed in the same place, and an id is never given to another task.
+        let is_id = |alias: &&String| alias.parse::<TaskId>().is_ok_and(|id| id.project == self.project);
+        if let Some(alias) = self.aliases.iter().find(is_id) {
+            let wrong = format!("names {alias}, which is the id of a task of {}", self.project);
+            return Err(Refusal::field("aliases", &wrong, "choose a name that is no task id here"));
         }
         for (field, line) in [("source", &self.source), ("source_revision", &self.source_revision)] {
             line.iter().try_for_each(|line| check_line(field, line))?;
@@ -156,13 +164,11 @@ impl CreateTask {
         let Rows::Tasks(same) = set.page(&titled(&self.project, &self.title))? else {
             unreachable!("a page of tasks holds tasks")
         };
-        let mut found = same.clone();
-        for reference in &self.references {
-            found.extend(set.alias(&self.project, reference)?.map(|alias| alias.task));
-        }
-        found.dedup();
-        found.truncate(DUPLICATES_TOLD);
-        Ok(found)
+        let names = self.references.iter().chain(&self.source);
+        let named = together(names.map(|name| set.alias(&self.project, name)))?;
+        let mut told = BTreeSet::new();
+        let found = same.iter().cloned().chain(named.into_iter().flatten().map(|alias| alias.task));
+        Ok(found.filter(|id| told.insert(id.clone())).take(DUPLICATES_TOLD).collect())
     }
 
     /// Puts the new task's edges in place. Only a task with parents can close a circle: nothing else leads to it.

@@ -98,12 +98,17 @@ fn count_inherited(set: &WorkingSet, id: &TaskId) -> Step<u32> {
     Ok(above.iter().filter(|parent| passes_down(parent)).count() as u32)
 }
 
-/// Writes a task and, when it enters the queue, the moment since when it has been ready.
+/// Writes a task and, when it enters the queue, the moment since when it has been ready. A deferral whose date has
+/// passed made it ready then, whether or not somebody ended it since.
 pub fn put(set: &mut WorkingSet, now: Now, mut task: Task) -> Step<()> {
     let before = set.task(&task.id)?.map(|old| (old.queue(), old.deferred_until));
     let queue = task.queue();
     if before != Some((queue, task.deferred_until)) {
+        let was_due = before.is_some_and(|(queue, until)| {
+            queue == Queue::Deferred && until.is_some_and(|until| until <= now.wall)
+        });
         match queue {
+            Queue::Ready if was_due => task.ready_at = task.ready_at.min(now.fleet),
             Queue::Ready => task.ready_at = now.fleet,
             Queue::Deferred => task.ready_at = ready_after_deferral(&task, now),
             Queue::Archived

@@ -84,6 +84,21 @@ impl OpenSession {
             operation: None,
         })
     }
+
+    /// The refusal because a live session has the name, or another agent's live session the conversation.
+    fn in_use(&self, call: &Call, session: &Session, until: FleetTime) -> Refusal {
+        let left = until.since_ms(call.now.fleet);
+        let (what, choose) = match &self.conversation {
+            Some(conversation) if session.principal != self.name => {
+                (format!("the conversation {conversation}"), "choose another conversation")
+            }
+            Some(_) | None => (session.principal.to_string(), "choose another name"),
+        };
+        let detail =
+            format!("{what} is used by the live session {} of {}", session.handle, session.principal);
+        let refusal = Refusal::new(Code::NameInUse, detail).fact("live_for_ms", left);
+        refusal.next(format!("{choose}, or wait {}", duration_left(left)))
+    }
 }
 
 /// Opening again with the same proof changes nothing, except that the session is heard of.
@@ -112,13 +127,10 @@ fn replace_earlier(set: &mut WorkingSet, call: &Call, open: &OpenSession) -> Ste
             .is_some_and(|caller| caller.session == session.id && caller.proof.hash() == session.proof_hash);
         let live = live_until(set, call, &session)?;
         if let Some(until) = live.filter(|_| !resumes) {
-            let left = until.since_ms(call.now.fleet);
-            let detail = format!("{} is used by the live session {}", session.principal, session.handle);
-            let refusal = Refusal::new(Code::NameInUse, detail).fact("present_for_ms", left);
-            return Err(refusal.next(format!("choose another name, or wait {}", duration_left(left))).into());
+            return Err(open.in_use(call, &session, until).into());
         }
         let why = if resumes { "resumed" } else { "presence_ended" };
-        close(set, session, why);
+        close(set, session, why, open.actor());
     }
     Ok(())
 }
@@ -131,9 +143,9 @@ fn live_until(set: &WorkingSet, call: &Call, session: &Session) -> Step<Option<F
     Ok(leases.chain(Some(session.present_until)).max().filter(|until| !call.now.fleet.has_reached(*until)))
 }
 
-fn close(set: &mut WorkingSet, session: Session, why: &str) {
+fn close(set: &mut WorkingSet, session: Session, why: &str, actor: Option<Actor>) {
     let data = json!({ "session": session.id, "name": session.principal, "reason": why });
-    set.record(EventKind::SessionClosed, About { data, ..About::default() });
+    set.record(EventKind::SessionClosed, About { data, actor, ..About::default() });
     set.sessions.put(Session { open: false, ..session });
 }
 
@@ -154,12 +166,13 @@ fn renew_presence(set: &mut WorkingSet, call: &Call, session: Session) {
     set.sessions.put(Session { present_until, ..session });
 }
 
-/// Notes that the calling session was heard of; written at most twice per presence, since every call says so.
+/// Notes that the calling session was heard of. Every call says so; it is written only when a tenth of the presence
+/// has passed, so that a session without any call counts as present for nine tenths of it at least.
 pub fn heard_of(set: &mut WorkingSet, call: &Call) -> Step<()> {
     let Some(session) = &call.session else { return Ok(()) };
     let Some(session) = set.session(&session.id)? else { return Ok(()) };
     let left = session.present_until.since_ms(call.now.fleet);
-    if session.open && left < call.durations.presence_ms / 2 {
+    if session.open && left <= call.durations.presence_ms - call.durations.presence_ms / 10 {
         renew_presence(set, call, session);
     }
     Ok(())
@@ -218,7 +231,7 @@ impl Rule for ListSessions {
 impl Rule for CloseSession {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<SessionAnswer> {
         let session = caller(call)?.clone();
-        close(set, session.clone(), "closed");
+        close(set, session.clone(), "closed", None);
         answer(set, call, &Session { open: false, ..session })
     }
 }

@@ -12,7 +12,7 @@ use crate::model::attempt::{Attempt, AttemptState};
 use crate::model::dependency::DependencyKind;
 use crate::model::event::EventKind;
 use crate::model::ids::TaskId;
-use crate::model::limits::{LIST_ITEMS, TEXT_BYTES, check_count, check_line, check_text};
+use crate::model::limits::{LIST_ITEMS, TEXT_BYTES, WALL_MS_MAX, check_count, check_line, check_text};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{DEFERRED_WITHOUT_DATE, Lifecycle, Task};
 use crate::operation::task::{
@@ -147,9 +147,14 @@ impl Rule for DeferTask {
         if self.until.is_some_and(|until| until <= call.now.wall) {
             return Err(Refusal::field("until", "is not in the future", "name a later moment").into());
         }
+        if self.until.is_some_and(|until| until.0 > WALL_MS_MAX) {
+            let remedy = "leave it out to put the task off until somebody resumes it";
+            return Err(Refusal::field("until", "is beyond the year 9999", remedy).into());
+        }
         let task = set.existing_task(&self.task)?;
         if task.held || task.lifecycle.is_finished() {
-            return Err(conflict(&task, "deferred", "release it first").into());
+            let next = if task.held { "release it first" } else { "take other work: `tenure ready`" };
+            return Err(conflict(&task, "deferred", next).into());
         }
         let until = self.until.unwrap_or(DEFERRED_WITHOUT_DATE);
         let data = json!({ "until": self.until, "reason": self.reason, "reopening": self.reopening });

@@ -115,3 +115,29 @@ fn a_claim_without_a_name_gives_back_what_was_claimed_first() {
     let told = next(&mut world, &a, "p");
     assert_eq!((&told["task"], &told["holds"]), (&json!("p-3"), &json!(["p-3@1", "p-1@1", "p-2@1"])));
 }
+
+#[test]
+fn a_deferral_whose_date_passed_keeps_its_place_when_somebody_ends_it() {
+    for ended in ["nobody", "by hand", "in the background"] {
+        let (mut world, a) = World::with_project();
+        world.task(&a, &json!({}));
+        let until = world.now.wall.0 + 1_000;
+        world.ok(&a, from(json!({ "task": "p-1", "until": until, "reason": "r" }), "task.defer"));
+        world.pass(2_000);
+        world.task(&a, &json!({}));
+        world.pass(2_000);
+        match ended {
+            "by hand" => drop(world.ok(&a, from(json!({ "task": "p-1" }), "task.resume"))),
+            "in the background" => {
+                let record = tenure_core::operation::record::RecordOverdue {}.into();
+                let envelope = tenure_core::envelope::Envelope::default();
+                let recorded = world.run(None, envelope, &record).expect("background work is never refused");
+                assert!(recorded.contains("p-1"), "{recorded}");
+            }
+            _ => {}
+        }
+        let listed = world.ok(&a, from(json!({ "project": "p" }), "ready"));
+        let ids = |place: usize| listed["tasks"][place]["id"].clone();
+        assert_eq!([ids(0), ids(1)], ["p-1", "p-2"], "ended: {ended}");
+    }
+}

@@ -9,4 +9,5 @@ mod oracle;
 mod random;
 mod readiness;
 mod refusals;
+mod sessions;
 mod world;

@@ -81,10 +81,14 @@ impl Oracle {
 
     /// Whether a task can be claimed as fresh work.
     pub fn ready(&self, id: &TaskId) -> bool {
+        self.can_go_on(id) && !self.tasks[id].held
+    }
+
+    /// Whether a task could be claimed if nobody had it or had left it.
+    pub fn can_go_on(&self, id: &TaskId) -> bool {
         let task = &self.tasks[id];
         task.lifecycle == Lifecycle::Open
             && task.kind != Kind::Objective
-            && !task.held
             && !self.put_off(task)
             && self.unblocked(id)
     }

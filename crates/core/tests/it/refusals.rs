@@ -19,11 +19,13 @@ fn every_field_has_a_limit_and_a_clear_error() {
         ("title", json!("")),
         ("title", json!("x".repeat(501))),
         ("title", json!("two\nlines")),
+        ("title", json!("\u{200b}\u{feff}")),
         ("description", json!("x".repeat(64 * 1024 + 1))),
         ("labels", json!(many)),
         ("labels", json!(["a\u{1b}b"])),
         ("criteria", json!([" "])),
         ("aliases", json!(["x".repeat(1025)])),
+        ("aliases", json!(["p-7"])),
         ("source", json!("a\nb")),
     ] {
         let refusal = world.try_as(&a, create(field, value.clone())).expect_err(field);
@@ -90,56 +92,29 @@ fn records_that_are_not_there_or_not_ready_say_so() {
 }
 
 #[test]
-fn a_name_is_used_by_one_live_session_and_a_conversation_by_its_latest() {
-    let mut world = World::new();
-    let open = |name: &str, session: u8, conversation: Option<&str>| {
-        let mut input = json!({
-            "session": format!("{session:032x}"), "name": name, "proof_hash": "0".repeat(64),
-        });
-        if let Some(conversation) = conversation {
-            input["conversation"] = json!(conversation);
-        }
-        from(input, "session.open")
-    };
-    let run = |world: &mut World, operation| {
-        world.run(None, tenure_core::envelope::Envelope::default(), &operation)
-    };
-    run(&mut world, open("n", 1, None)).expect("free");
-    run(&mut world, open("n", 1, None)).expect("the same again");
-    assert_eq!(run(&mut world, open("n", 2, None)).expect_err("live").code, Code::NameInUse);
-    assert_eq!(run(&mut world, open("m", 1, None)).expect_err("foreign").code, Code::SessionUnknown);
-    world.pass(600_000);
-    run(&mut world, open("n", 2, None)).expect("its presence ended");
-    assert_eq!(run(&mut world, open("n", 1, None)).expect_err("replaced").code, Code::SessionClosed);
-    run(&mut world, open("c", 3, Some("talk"))).expect("free");
-    let taken = run(&mut world, open("c", 4, Some("talk"))).expect_err("its conversation is no secret");
-    assert_eq!(taken.code, Code::NameInUse);
-    assert_eq!(
-        run(&mut world, open("d", 4, Some("talk"))).expect_err("nor another name").code,
-        Code::NameInUse
-    );
+fn a_deferral_ends_at_a_moment_that_is_still_to_come_and_can_be_named() {
+    let (mut world, a) = World::with_project();
+    world.task(&a, &json!({}));
+    let defer = |until: i64| from(json!({ "task": "p-1", "until": until, "reason": "r" }), "task.defer");
+    let now = world.now.wall.0;
+    for until in [i64::MIN, -1, 0, now - 1, now, 253_402_300_800_000, i64::MAX] {
+        assert_eq!(world.refused(&a, defer(until)), Code::InvalidInput, "{until}");
+    }
+    for until in [now + 1, 253_402_300_799_999] {
+        assert_eq!(world.ok(&a, defer(until))["task"]["status"], "deferred", "{until}");
+    }
 }
 
 #[test]
-fn a_session_is_replaced_while_it_lives_only_by_who_proves_to_be_it() {
+fn likely_duplicates_are_told_once_and_block_nothing() {
     let (mut world, a) = World::with_project();
-    world.ok(&a, from(json!({ "project": "p", "title": "t" }), "task.create"));
-    world.ok(&a, from(json!({ "key": "q", "policy": { "lease_ms": 3_600_000 } }), "project.create"));
-    world.ok(&a, from(json!({ "project": "q", "title": "t" }), "task.create"));
-    world.claim(&a, Some("q-1")).expect("ready");
-    let open = |session: u8| {
-        let input =
-            json!({ "session": format!("{session:032x}"), "name": "a", "proof_hash": "0".repeat(64) });
-        from(input, "session.open")
-    };
-    // Silent for longer than its presence, but its lease lives.
-    world.pass(1_200_000);
-    let anybody = tenure_core::envelope::Envelope::default();
-    assert_eq!(world.run(None, anybody.clone(), &open(77)).expect_err("live").code, Code::NameInUse);
-    let mut wrong = world.envelope(&a);
-    wrong.caller.as_mut().expect("a caller").proof = world.agent("b").secret.session_proof();
-    assert_eq!(world.run(None, wrong, &open(77)).expect_err("not it").code, Code::NameInUse);
-    let itself = world.envelope(&a);
-    world.run(None, itself, &open(77)).expect("proven");
-    assert!(!world.set.sessions.get(&a.session).flatten().expect("it is there").open);
+    world.task(&a, &json!({ "title": "Fix the parser", "aliases": ["owner/repo#1"] }));
+    world.task(&a, &json!({ "title": "???" }));
+    let told = |world: &mut World, more: Value| world.task(&a, &more)["likely_duplicates"].clone();
+    let both =
+        json!({ "title": "fix: the PARSER", "references": ["owner/repo#1"], "source": "owner/repo#1" });
+    assert_eq!(told(&mut world, both), json!(["p-1"]));
+    assert_eq!(told(&mut world, json!({ "title": "else", "source": "owner/repo#1" })), json!(["p-1"]));
+    assert_eq!(told(&mut world, json!({ "title": "!!!" })), Value::Null, "not like ???");
+    assert_eq!(told(&mut world, json!({ "title": "???" })), json!(["p-2"]));
 }
