@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "developers' commands talk to a terminal and to CI's log")]
 
+mod bench;
 mod ci;
 mod docs;
 mod repository;
@@ -19,6 +20,8 @@ usage: cargo xtask COMMAND
                     --quick leaves out what it names in its output
   tidy              the house rules, over the files that Git tracks
   docs [--check]    write the generated pages under docs/, or fail if they differ
+  bench [--quick] [--write]
+                    measure the figures beside their peers; --write also writes them into the book
 ";
 
 fn main() -> ExitCode {
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["bench", words @ ..] => bench::run(words),
         _ => Err(USAGE.to_owned()),
     };
     match result {

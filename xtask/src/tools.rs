@@ -27,6 +27,21 @@ const TOOLS: &[Tool] = &[
     },
     Tool { probe: &["cc", "--version"], origin: Origin::Debian("gcc"), why: "the embedded SQLite is C" },
     Tool {
+        probe: &["faketime", "--version"],
+        origin: Origin::Debian("faketime"),
+        why: "the simulation moves the wall clock of real daemons",
+    },
+    Tool {
+        probe: &["script", "--version"],
+        origin: Origin::Debian("bsdutils"),
+        why: "the simulation opens terminals",
+    },
+    Tool {
+        probe: &["setpriv", "--version"],
+        origin: Origin::Debian("util-linux"),
+        why: "the simulation runs as another user, and mounts small disks with unshare beside it",
+    },
+    Tool {
         probe: &["cargo", "fmt", "--version"],
         origin: Origin::Component("rustfmt"),
         why: "the format of the source is checked",

@@ -236,10 +236,14 @@ impl SessionFile {
         let draft = self.path.with_extension("draft");
         let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&draft)?;
         file.write_all(&serde_json::to_vec(record)?)?;
-        file.sync_data()?;
+        if is_new {
+            file.sync_data()?;
+        }
         std::fs::rename(&draft, &self.path)?;
         if is_new && let Some(directory) = self.path.parent() {
-            // The secret is in this file alone: the file's name must survive as well as its content.
+            // The secret is in this file alone: the file's name must survive as well as its content. What is pending
+            // later must survive the death of the process, for which the kernel's memory is enough: a machine that
+            // loses its power takes the caller with it.
             File::open(directory)?.sync_all()?;
         }
         Ok(())

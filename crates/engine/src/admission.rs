@@ -23,7 +23,7 @@ pub fn admit(
     replay: bool,
 ) -> Result<(), Refusal> {
     let spec = operation.spec();
-    if spec.effect == Effect::Write && call.envelope.operation_id.is_none() {
+    if spec.effect != Effect::Read && call.envelope.operation_id.is_none() {
         return Err(Refusal::field("operation_id", "is missing", "send an id of your own with every change"));
     }
     if let Some(epoch) = call.envelope.epoch

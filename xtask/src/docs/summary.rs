@@ -11,6 +11,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Time and leases", "time-and-leases.md"),
     ("What is promised", "promises.md"),
     ("What is not promised", "not-promised.md"),
+    ("Figures", "performance.md"),
 ];
 
 /// docs/src/SUMMARY.md

@@ -156,7 +156,6 @@ fn session(session: &SessionView, page: &mut Page) {
     };
     page.field("state", &format!("{state}, opened {}", time::moment(session.opened_at)));
     page.field("id", session.id.as_str());
-    page.field("conversation", session.conversation.as_ref().map_or("", |id| id.as_str()));
     page.field("started by", session.parent.as_ref().map_or("", |id| id.as_str()));
     page.field("harness", session.harness.as_deref().unwrap_or_default());
     page.field("workstation", session.workstation.as_deref().unwrap_or_default());

@@ -52,6 +52,9 @@ impl Show for Alive {
         if self.task_changed {
             page.line("the task changed since you claimed it");
         }
+        if self.blocked {
+            page.line("something that it waits for is open");
+        }
         if self.progress_overdue {
             page.line("progress is overdue: leave a note or a checkpoint");
         }

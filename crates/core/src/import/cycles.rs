@@ -16,7 +16,7 @@ struct Walk<'a> {
 /// The cycles of a graph, given each node's targets: strongly connected groups of two or more nodes, and single
 /// nodes with an edge to themselves. Members are in ascending order, groups by their first member.
 #[must_use]
-pub(super) fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+pub(crate) fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let count = edges.len();
     let mut walk = Walk {
         edges,

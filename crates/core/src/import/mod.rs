@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 mod apply;
 pub mod beads;
-mod cycles;
+pub(crate) mod cycles;
 mod graph;
 mod plan;
 pub mod proposal;

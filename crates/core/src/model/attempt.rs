@@ -100,6 +100,16 @@ impl Attempt {
     pub fn is_live(&self, now: FleetTime) -> bool {
         self.current && self.state == AttemptState::Active && !now.has_reached(self.deadline)
     }
+
+    /// Where it stands at this moment, whether or not somebody recorded that its lease ended.
+    #[must_use]
+    pub fn state_at(&self, now: FleetTime) -> AttemptState {
+        if self.state == AttemptState::Active && now.has_reached(self.deadline) {
+            AttemptState::Expired
+        } else {
+            self.state
+        }
+    }
 }
 
 text_enum! {

@@ -147,10 +147,15 @@ impl FromStr for TaskId {
     }
 }
 
-/// A positive number without sign or leading zero, so that every id has one spelling.
-fn positive(text: &str) -> Option<u64> {
-    let plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
+/// A number without sign or leading zero, so that it has one spelling, and small enough for the store to count to.
+#[must_use]
+pub fn counter(text: &str) -> Option<u64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     text.parse().ok().filter(|n| plain && *n <= i64::MAX as u64)
+}
+
+fn positive(text: &str) -> Option<u64> {
+    counter(text).filter(|n| *n > 0)
 }
 
 impl fmt::Display for TaskId {
@@ -248,7 +253,7 @@ impl FromStr for EventCursor {
     fn from_str(text: &str) -> Result<Self, String> {
         let parse = || {
             let (epoch, number) = text.split_once('-')?;
-            Some(Self { epoch: Epoch(epoch.parse().ok()?), number: EventNumber(number.parse().ok()?) })
+            Some(Self { epoch: Epoch(counter(epoch)?), number: EventNumber(counter(number)?) })
         };
         parse().ok_or_else(|| format!("{:?} is not an event cursor (EPOCH-NUMBER)", limits::excerpt(text)))
     }
@@ -310,6 +315,11 @@ mod tests {
         }
         assert_eq!("a-b-7@3".parse::<AttemptId>().expect("valid").to_string(), "a-b-7@3");
         assert!("a-7@0".parse::<AttemptId>().is_err());
+        assert_eq!("1-0".parse::<EventCursor>().expect("valid").to_string(), "1-0");
+        for text in ["1-9223372036854775808", "1-18446744073709551615", "01-1", "1-+1", "1-", "1-02", "-1-2"]
+        {
+            assert!(text.parse::<EventCursor>().is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -14,6 +14,10 @@ pub const LIST_ITEMS: usize = 100;
 pub const PAGE_ROWS: u32 = 1000;
 /// Rows of a page when the caller names no limit.
 pub const PAGE_ROWS_DEFAULT: u32 = 20;
+/// Most text in one page of entries or events, in bytes; a page has at least one row.
+pub const PAGE_TEXT_BYTES: usize = 256 * 1024;
+/// Most entries of an expired attempt that a recovering session is shown, newest first.
+pub const RECOVERY_ENTRIES: u32 = 20;
 /// Deepest nesting of a JSON request.
 pub const JSON_DEPTH: usize = 32;
 /// Largest request body, in bytes; imports have their own.

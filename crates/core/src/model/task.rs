@@ -198,7 +198,7 @@ pub struct Task {
     pub own_blockers: u32,
     /// The same without those inside its own subtree: what it passes down to its children.
     pub outer_blockers: u32,
-    /// What its unfinished ancestors pass down.
+    /// How many of its parents hold it back: by what they wait for themselves, or by what stands above them.
     pub inherited_blockers: u32,
     /// Since when it has been ready, or will be by its deferral's date; orders the queue within a priority.
     pub ready_at: FleetTime,
@@ -217,6 +217,12 @@ impl Task {
         self.held.then(|| AttemptId { task: self.id.clone(), generation: self.generation })
     }
 
+    /// Whether something that it or an unfinished ancestor waits for is open.
+    #[must_use]
+    pub fn is_blocked(&self) -> bool {
+        self.own_blockers > 0 || self.inherited_blockers > 0
+    }
+
     /// The queue it stands in. Facts only: a deferral whose date has passed still counts as deferred here.
     #[must_use]
     pub fn queue(&self) -> Queue {
@@ -226,7 +232,7 @@ impl Task {
             Lifecycle::Done => Queue::Done,
             Lifecycle::Planned => Queue::Planned,
             Lifecycle::Open if self.held => Queue::Held,
-            Lifecycle::Open if self.own_blockers + self.inherited_blockers > 0 => Queue::Blocked,
+            Lifecycle::Open if self.is_blocked() => Queue::Blocked,
             Lifecycle::Open if self.kind == Kind::Objective => Queue::Objective,
             Lifecycle::Open if self.deferred_until.is_some() => Queue::Deferred,
             Lifecycle::Open => Queue::Ready,

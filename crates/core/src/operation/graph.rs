@@ -47,7 +47,7 @@ input! {
     }
 }
 operation!(RemoveDependency -> TaskAnswer, "dependency.remove", Post "/tasks/{task}/dependencies/remove", Write,
-    Session, None, [NotFound]);
+    Session, None, [NotFound, StateConflict]);
 
 input! {
     /// Raise a typed blocker: a reason other than a task

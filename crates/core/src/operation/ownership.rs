@@ -101,6 +101,8 @@ output! {
         pub cancel_requested: bool,
         /// Whether the task changed since it was claimed.
         pub task_changed: bool,
+        /// Whether something that the task waits for is open: it could not be claimed now.
+        pub blocked: bool,
         /// Whether progress is overdue.
         pub progress_overdue: bool,
         /// What to do next, when something calls for it.

@@ -133,7 +133,7 @@ output! {
 impl Answer for ImportAnswer {}
 
 input! {
-    /// Record leases that ended and deferrals whose date has passed (the coordinator's own background work)
+    /// Record what time alone has changed: leases that ended, deferrals whose date passed, receipts grown old
     ///
     /// Nothing depends on it: expiry is judged at every read and write. It makes the record say when.
     pub struct RecordOverdue {}
@@ -147,6 +147,8 @@ output! {
         pub expired: Vec<TaskId>,
         /// Tasks whose deferral was ended.
         pub resumed: Vec<TaskId>,
+        /// How many receipts became tombstones.
+        pub tombstones: u64,
         /// Whether there is more to record.
         pub more: bool,
     }

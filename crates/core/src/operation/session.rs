@@ -10,8 +10,8 @@ input! {
     /// Open a session under a name of your own
     ///
     /// The client draws the session's id and secret; the coordinator keeps only the hash of its proof. Opening
-    /// again with the same id and proof changes nothing. A later session of the same conversation closes the
-    /// earlier one.
+    /// again with the same id and proof changes nothing. A live session of the name or conversation is replaced only
+    /// by who proves to be that session.
     pub struct OpenSession {
         /// The session's id, 32 hexadecimal digits drawn by the client
         pub session: SessionId,
@@ -53,9 +53,6 @@ output! {
         pub name: PrincipalName,
         /// Five words that mean exactly this session.
         pub handle: Handle,
-        /// What survives a resume.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub conversation: Option<ConversationId>,
         /// The session that started it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub parent: Option<SessionId>,

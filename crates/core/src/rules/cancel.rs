@@ -8,7 +8,7 @@ use super::Rule;
 use super::cycle::check_wait;
 use super::finish::{authority, end_attempt, ending_scope, finish, names};
 use super::holding::{Words, write_entry};
-use super::readiness::{in_place_of, recount};
+use super::readiness::{in_place_of, recount, waits_on};
 use super::view::brief;
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState, EntryData, EntryKind};
@@ -36,8 +36,9 @@ impl Rule for CancelTask {
         }
         let attempt = self.cancel_authority(set, call, &task)?;
         let waiting = waiting_for(set, &task.id)?;
-        if !waiting.is_empty() && self.dependents.is_none() && self.successor.is_none() {
-            let detail = format!("{} wait for {}", names(&waiting), task.id);
+        let passed_on = self.passes_on(set)?;
+        if !waiting.is_empty() && self.dependents.is_none() && !passed_on {
+            let detail = format!("waiting for {}: {}", task.id, names(&waiting));
             let waiting: Vec<String> = waiting.iter().map(ToString::to_string).collect();
             return Err(Refusal::new(Code::DependentsUndecided, detail).fact("waiting", waiting).into());
         }
@@ -51,10 +52,10 @@ impl Rule for CancelTask {
         outcome.cancel(set, call, &task.id, resolution, self)?;
         match self.dependents {
             None | Some(Dependents::Keep) => {
-                outcome.kept_waiting = if self.successor.is_none() { waiting } else { vec![] }
+                outcome.kept_waiting = if passed_on { Vec::new() } else { waiting }
             }
             Some(Dependents::Release) => outcome.release(set, call, &task.id, waiting)?,
-            Some(Dependents::Cancel) => outcome.cancel_waiting(set, call, &task.id, waiting, self)?,
+            Some(Dependents::Cancel) => outcome.cancel_waiting(set, call, waiting, self)?,
         }
         Ok(CancelledTask {
             task: brief(set, call, &task.id)?,
@@ -88,6 +89,12 @@ impl CancelTask {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Whether those who wait go on waiting for a successor that can still be done.
+    fn passes_on(&self, set: &WorkingSet) -> Step<bool> {
+        let Some(successor) = &self.successor else { return Ok(false) };
+        Ok(in_place_of(set, successor)?.lifecycle != Lifecycle::Cancelled)
     }
 
     /// Somebody else's live work is not ended: its holder is asked to stop.
@@ -142,11 +149,10 @@ impl CancelTask {
     }
 }
 
-/// The unfinished tasks that wait for a task.
+/// The unfinished tasks that wait for a task, each once.
 fn waiting_for(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
-    let edges = set.dependencies_on(id)?;
-    let waits = edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks);
-    let tasks = together(waits.map(|edge| set.existing_task(&edge.task)))?;
+    let waiting: BTreeSet<TaskId> = waits_on(set, id)?.into_iter().map(|edge| edge.task).collect();
+    let tasks = together(waiting.iter().map(|task| set.existing_task(task)))?;
     Ok(tasks.into_iter().filter(|task| !task.lifecycle.is_finished()).map(|task| task.id).collect())
 }
 
@@ -175,10 +181,10 @@ impl Cancellation {
     }
 
     fn release(&mut self, set: &mut WorkingSet, call: &Call, id: &TaskId, waiting: Vec<TaskId>) -> Step<()> {
-        for task in &waiting {
-            set.dependencies.remove(&(task.clone(), DependencyKind::Blocks, id.clone()));
-            let data = json!({ "kind": DependencyKind::Blocks, "on": id, "because": "released" });
-            set.record(EventKind::DependencyRemoved, About::task(task, data));
+        for edge in waits_on(set, id)?.into_iter().filter(|edge| waiting.contains(&edge.task)) {
+            let data = json!({ "kind": edge.kind, "on": edge.on, "because": "released" });
+            set.record(EventKind::DependencyRemoved, About::task(&edge.task, data));
+            set.dependencies.remove(&(edge.task, edge.kind, edge.on));
         }
         recount(set, call.now, &waiting.iter().cloned().collect::<BTreeSet<_>>())?;
         self.released = waiting;
@@ -190,7 +196,6 @@ impl Cancellation {
         &mut self,
         set: &mut WorkingSet,
         call: &Call,
-        _id: &TaskId,
         waiting: Vec<TaskId>,
         request: &CancelTask,
     ) -> Step<()> {

@@ -2,8 +2,12 @@
 
 use serde_json::json;
 
-use super::eligibility::{is_eligible, kept_for_another, limit_reached, missing_capabilities};
+use super::attention::calls_for;
+use super::choice::{Choice, choose, held_by};
+use super::eligibility::{kept_for_another, limit_reached, missing_capabilities};
 use super::explain::reason;
+use super::fence::lease_held;
+use super::finish::{close_command, end_attempt};
 use super::readiness::put;
 use super::status::status;
 use super::view::{brief, recovery_packet};
@@ -18,7 +22,7 @@ use crate::model::refusal::{Code, Refusal};
 use crate::model::session::{Served, Session};
 use crate::model::status::Status;
 use crate::model::task::{Kind, Rank, Task, task_digest};
-use crate::model::time::{duration, duration_left};
+use crate::model::time::duration;
 use crate::operation::ownership::{Claim, Claimed};
 use crate::working_set::{About, Need, Source, Step, WorkingSet};
 
@@ -71,7 +75,9 @@ fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId
             let detail = format!("{} expired and {} recovers by hand", attempt.id, project.key);
             return Err(Refusal::new(Code::ManualRecovery, detail).into());
         }
-    } else if !matches!(status(set, call.now, &task)?, Status::Ready) || task.kind == Kind::Objective {
+    }
+    let free = Task { held: false, ..task.clone() };
+    if status(set, call.now, &free)? != Status::Ready || task.kind == Kind::Objective {
         return Err(reason(set, call, &task)?.refusal(id).into());
     }
     if let Some(kept) = kept_for_another(call, session, &task) {
@@ -85,26 +91,6 @@ fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId
     grant(set, call, session, task)
 }
 
-/// The refusal that tells a loser who holds the task and for how long.
-pub fn lease_held(call: &Call, attempt: &Attempt) -> Refusal {
-    let left = attempt.deadline.since_ms(call.now.fleet);
-    let id = &attempt.id.task;
-    let detail = format!("{id} is held by {} for another {}", attempt.principal, duration_left(left));
-    Refusal::new(Code::LeaseHeld, detail)
-        .next("take other work: `tenure claim`")
-        .fact("task", id.to_string())
-        .fact("holder", attempt.principal.as_str())
-        .fact("attempt", attempt.id.to_string())
-        .fact("expires_in_ms", left)
-}
-
-/// A task that could be claimed, and what decides between several: priority, the project served least recently,
-/// fresh work before recovery, then the queue's own order.
-struct Candidate {
-    task: Task,
-    order: (u8, bool, u64, Rank),
-}
-
 /// Claims the next task that is eligible in the caller's projects.
 fn claim_next(set: &mut WorkingSet, call: &Call, session: &Session, claim: &Claim) -> Step<Claimed> {
     check_count("projects", claim.projects.len(), LIST_ITEMS)?;
@@ -113,39 +99,15 @@ fn claim_next(set: &mut WorkingSet, call: &Call, session: &Session, claim: &Clai
     }
     let projects: Vec<Project> =
         claim.projects.iter().map(|key| project::existing(set, key)).collect::<Step<_>>()?;
-    if !claim.another {
-        let held = set.current_attempts_of(&session.id)?;
-        let held = held.into_iter().filter(|attempt| claim.projects.contains(&attempt.id.task.project));
-        if let Some(attempt) = held.into_iter().find(|attempt| attempt.is_live(call.now.fleet)) {
-            return answer(set, call, &attempt, true);
-        }
+    if !claim.another
+        && let Some(attempt) = held_by(set, call, &session.id, &claim.projects)?.first()
+    {
+        return answer(set, call, attempt, true);
     }
-    let mut best: Option<Candidate> = None;
-    let mut limit = None;
-    for project in &projects {
-        if let Some(reached) = limit_reached(set, call, session, project)? {
-            limit = Some(reached);
-            continue;
-        }
-        let served = set.served_at(&session.id, &project.key)?;
-        let fresh = queue::first_ready(set, call, &project.key, |task| is_eligible(call, session, task))?;
-        let expired = if claim.no_recovery || project.policy.recovery == Recovery::Manual {
-            None
-        } else {
-            queue::first_expired(set, call, &project.key, |task| is_eligible(call, session, task))?
-        };
-        for (task, is_recovery) in [(fresh, false), (expired, true)] {
-            let Some(task) = task else { continue };
-            let order = (task.priority.get(), is_recovery, served, task.rank());
-            if best.as_ref().is_none_or(|best| order < best.order) {
-                best = Some(Candidate { task, order });
-            }
-        }
-    }
-    match (best, limit) {
-        (Some(best), _) => grant(set, call, session, best.task),
-        (None, Some(limit)) => Err(limit.into()),
-        (None, None) => Err(queue::nothing_eligible(set, call, &claim.projects)?.into()),
+    match choose(set, call, session, &projects, claim.no_recovery)? {
+        Choice::Fresh(task) | Choice::Recovery(task) => grant(set, call, session, task),
+        Choice::Nothing(Some(limit)) => Err(limit.into()),
+        Choice::Nothing(None) => Err(queue::nothing_eligible(set, call, &claim.projects)?.into()),
     }
 }
 
@@ -205,11 +167,8 @@ fn end_expired(set: &mut WorkingSet, call: &Call, task: &Task) -> Step<Option<At
             About::attempt(&attempt.id, json!({ "deadline": attempt.deadline })),
         );
     }
-    let state = match attempt.state {
-        AttemptState::Active => AttemptState::Expired,
-        state => state,
-    };
-    set.attempts.put(Attempt { state, current: false, ended_at: Some(call.now.fleet), ..attempt.clone() });
+    let state = attempt.state_at(call.now.fleet);
+    end_attempt(set, call, attempt.clone(), state);
     Ok(Some(attempt))
 }
 
@@ -228,15 +187,13 @@ fn answer(set: &WorkingSet, call: &Call, attempt: &Attempt, resumed: bool) -> St
     };
     let handoff =
         if attempt.id.generation.0 > 1 && recovery.is_none() { last_handoff(set, id)? } else { None };
-    let next = if recovery.is_some() && attempt.disposition.is_none() {
-        format!(
-            "look at what the expired attempt left, then `tenure dispose {id} --disposition resume` (or restart)"
-        )
-    } else {
-        format!(
-            "work, and `tenure heartbeat {id}` every {}; then `tenure close {id}`",
-            duration(heartbeat_ms(attempt.lease_ms))
-        )
+    let next = match calls_for(set, call, attempt)? {
+        Some(attention) => attention.sentence(),
+        None => format!(
+            "work, and `tenure heartbeat {id}` every {}; then `{}`",
+            duration(heartbeat_ms(attempt.lease_ms)),
+            close_command(&set.body(id)?)
+        ),
     };
     Ok(Claimed {
         task: brief(set, call, id)?,
@@ -255,6 +212,6 @@ fn answer(set: &WorkingSet, call: &Call, attempt: &Attempt, resumed: bool) -> St
 }
 
 fn last_handoff(set: &WorkingSet, id: &TaskId) -> Step<Option<String>> {
-    let entries = set.entries_of(id)?;
-    Ok(entries.into_iter().rev().find(|entry| entry.kind == EntryKind::Handoff).map(|entry| entry.text))
+    let (handoffs, _) = set.newest_entries(id, &[EntryKind::Handoff], 1)?;
+    Ok(handoffs.into_iter().next().map(|entry| entry.text))
 }

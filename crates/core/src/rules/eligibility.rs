@@ -28,9 +28,11 @@ pub fn missing_capabilities(session: &Session, task: &Task) -> Vec<String> {
     missing.map(ToString::to_string).collect()
 }
 
-/// Whether this session may take a task that is otherwise free.
+/// Whether this session may take a task that nobody holds: fresh work, or what an expired attempt left. Both wait
+/// until nothing stands in their way, since whoever takes work over is to go on with it.
 pub fn is_eligible(call: &Call, session: &Session, task: &Task) -> bool {
     task.kind != Kind::Objective
+        && !task.is_blocked()
         && !is_deferred(task, call.now)
         && missing_capabilities(session, task).is_empty()
         && kept_for_another(call, session, task).is_none()

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::readiness::{ancestors, is_below, open_blockers};
-use super::status::{is_deferred, status, unfinished_children};
-use super::{Rule, as_of};
+use super::status::{is_deferred, status, status_when_free, unfinished_children};
+use super::{Rule, as_of, project};
 use crate::envelope::Call;
 use crate::model::ids::TaskId;
 use crate::model::limits::EXPLAIN_STEPS;
+use crate::model::project::Recovery;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::status::Status;
 use crate::model::task::{Kind, Lifecycle, Task};
@@ -47,21 +48,34 @@ pub fn reason(set: &WorkingSet, call: &Call, task: &Task) -> Step<Reasoning> {
         vec![ExplainStep { task: task.id.clone(), status: first, because: says(&task.id, first) }];
     let mut seen = BTreeSet::from([task.id.clone()]);
     let mut at = task.clone();
+    let mut waiting = None;
     loop {
-        let status = status(set, call.now, &at)?;
-        let Some((blocker, because)) = in_the_way(set, &at, status)? else {
-            let (reason, next) = leaf(set, call, &at, status)?;
+        let obstacle = obstacle(set, call, &at)?;
+        let Some((blocker, because)) = in_the_way(set, &at, obstacle)? else {
+            let (reason, next) = leaf(set, call, &at, obstacle, waiting.as_ref())?;
             return Ok(Reasoning { status: first, chain, reason, next });
         };
-        let status = self::status(set, call.now, &blocker)?;
+        let status = status(set, call.now, &blocker)?;
         chain.push(ExplainStep { task: blocker.id.clone(), status, because });
         if !seen.insert(blocker.id.clone()) || chain.len() >= EXPLAIN_STEPS {
             let reason = format!("{} is part of a cycle of dependencies", blocker.id);
             let next = "remove one edge of the cycle with `tenure dependency remove`".to_owned();
             return Ok(Reasoning { status: first, chain, reason, next });
         }
+        waiting = Some(at.id);
         at = blocker;
     }
+}
+
+/// What stands in the way of going on with a task: its status, except that expired work that waits for something
+/// cannot be taken over before that either.
+fn obstacle(set: &WorkingSet, call: &Call, task: &Task) -> Step<Status> {
+    let status = status(set, call.now, task)?;
+    if status != Status::Recovery {
+        return Ok(status);
+    }
+    let free = status_when_free(set, call.now, task)?;
+    Ok(if free == Status::Ready { status } else { free })
 }
 
 fn says(id: &TaskId, status: Status) -> String {
@@ -128,15 +142,18 @@ fn open_typed_blocker(set: &WorkingSet, id: &TaskId) -> Step<Option<crate::model
 }
 
 /// The reason at the end of a chain and what to do about it.
-fn leaf(set: &WorkingSet, call: &Call, task: &Task, status: Status) -> Step<(String, String)> {
+fn leaf(
+    set: &WorkingSet,
+    call: &Call,
+    task: &Task,
+    status: Status,
+    waiting: Option<&TaskId>,
+) -> Step<(String, String)> {
     let id = &task.id;
     Ok(match status {
         Status::Blocked | Status::WaitingDecision => typed_leaf(set, task)?,
         Status::InProgress => held_leaf(set, call, task)?,
-        Status::Recovery => (
-            format!("the attempt at {id} expired and nobody has taken over"),
-            format!("take it over: `tenure claim {id}`"),
-        ),
+        Status::Recovery => recovery_leaf(set, id)?,
         Status::Planned => {
             (format!("{id} is planned and not offered yet"), format!("offer it: `tenure task open {id}`"))
         }
@@ -146,15 +163,16 @@ fn leaf(set: &WorkingSet, call: &Call, task: &Task, status: Status) -> Step<(Str
         ),
         Status::Cancelled => (
             format!("{id} is cancelled and still in the way (blocker_cancelled)"),
-            format!("remove the dependency on {id}, or name a successor"),
+            match waiting {
+                Some(waiting) => format!("let go of it: `tenure dependency remove {waiting} {id}`"),
+                None => "take other work: `tenure ready`".to_owned(),
+            },
         ),
         Status::Ready if task.kind == Kind::Objective => (
             format!("{id} is an objective: it is closed, not claimed"),
             format!("close it: `tenure close {id} --revision {}`", task.revision),
         ),
-        Status::Ready | Status::Deferred => {
-            (format!("{id} is ready"), format!("claim it: `tenure claim {id}`"))
-        }
+        Status::Ready | Status::Deferred => ready_leaf(call, task),
         Status::WaitingChildren => {
             (format!("{id} waits for its children"), format!("`tenure show {id}` lists them"))
         }
@@ -168,6 +186,34 @@ fn leaf(set: &WorkingSet, call: &Call, task: &Task, status: Status) -> Step<(Str
         | Status::WaitingReview
         | Status::ChangesRequested => (says(id, status), format!("`tenure show {id}`")),
     })
+}
+
+/// Expired work is taken over by whoever claims it, or waits for an operator, as the project demands.
+fn recovery_leaf(set: &WorkingSet, id: &TaskId) -> Step<(String, String)> {
+    let reason = format!("the attempt at {id} expired and nobody has taken over");
+    Ok(match project::existing(set, &id.project)?.policy.recovery {
+        Recovery::Auto => (reason, format!("take it over: `tenure claim {id}`")),
+        Recovery::Manual => {
+            (format!("{reason}; {} recovers by hand", id.project), "ask an operator to release it".to_owned())
+        }
+    })
+}
+
+/// A ready task may still be meant for some only: those who offer what it requires, or whom a handoff named.
+fn ready_leaf(call: &Call, task: &Task) -> (String, String) {
+    let id = &task.id;
+    let kept = task.reserved.as_ref().filter(|reserved| !call.now.fleet.has_reached(reserved.until));
+    if let Some(reserved) = kept {
+        let left = duration_left(reserved.until.since_ms(call.now.fleet));
+        let reason = format!("{id} is ready, and kept for {} for another {left}", reserved.principal);
+        return (reason, format!("{} claims it: `tenure claim {id}`", reserved.principal));
+    }
+    if task.requires.is_empty() {
+        return (format!("{id} is ready"), format!("claim it: `tenure claim {id}`"));
+    }
+    let requires = task.requires.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let reason = format!("{id} is ready for sessions with the capability {requires}");
+    (reason, format!("`tenure session open --capability {}`, then `tenure claim {id}`", task.requires[0]))
 }
 
 fn until(task: &Task) -> &'static str {

@@ -4,7 +4,7 @@ use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState};
 use crate::model::ids::TaskId;
 use crate::model::refusal::{Code, Refusal};
-use crate::model::time::duration;
+use crate::model::time::{duration, duration_left};
 use crate::working_set::{Need, Step, WorkingSet};
 
 /// What a fence will surely need.
@@ -35,13 +35,23 @@ pub fn own_attempt(set: &WorkingSet, call: &Call, task: &TaskId) -> Step<Option<
 /// The caller's attempt with authority at this moment, or the reason that there is none.
 pub fn held(set: &WorkingSet, call: &Call, task: &TaskId) -> Step<Attempt> {
     let Some(attempt) = own_attempt(set, call, task)? else {
-        let refusal = Refusal::new(Code::NotHolder, format!("the request about {task} names no attempt"));
-        return Err(refusal.next(format!("claim it: `tenure claim {task}`")).into());
+        return Err(unheld(set, task)?.into());
     };
     if attempt.is_live(call.now.fleet) {
         return Ok(attempt);
     }
     Err(lost(&attempt, call).into())
+}
+
+/// Why a request without a fence cannot be a holder's.
+fn unheld(set: &WorkingSet, id: &TaskId) -> Step<Refusal> {
+    let task = set.existing_task(id)?;
+    if let Some(resolution) = task.resolution {
+        return Ok(Refusal::new(Code::StateConflict, format!("{id} is over already ({resolution})"))
+            .next("take other work: `tenure claim`"));
+    }
+    Ok(Refusal::new(Code::NotHolder, format!("this session does not hold {id}"))
+        .next(format!("claim it: `tenure claim {id}`")))
 }
 
 /// Why an attempt has no authority any more. The next step is the same for all reasons.
@@ -67,4 +77,17 @@ fn lost(attempt: &Attempt, call: &Call) -> Refusal {
         format!("{} is over ({})", attempt.id, attempt.state)
     };
     Refusal::new(code, detail).next(reconcile).fact("attempt", attempt.id.to_string())
+}
+
+/// The refusal that tells a loser who holds the task and for how long.
+pub fn lease_held(call: &Call, attempt: &Attempt) -> Refusal {
+    let left = attempt.deadline.since_ms(call.now.fleet);
+    let id = &attempt.id.task;
+    let detail = format!("{id} is held by {} for another {}", attempt.principal, duration_left(left));
+    Refusal::new(Code::LeaseHeld, detail)
+        .next("take other work: `tenure claim`")
+        .fact("task", id.to_string())
+        .fact("holder", attempt.principal.as_str())
+        .fact("attempt", attempt.id.to_string())
+        .fact("expires_in_ms", left)
 }

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::Rule;
-use super::claim::lease_held;
-use super::fence::{held, scope};
+use super::fence::{held, lease_held, scope};
 use super::holding::{Words, check_evidence, write_entry};
-use super::readiness::{after_lifecycle, put};
-use super::status::unfinished_children;
+use super::readiness::{after_lifecycle, parents, put};
+use super::status::{can_be_closed, unfinished_children};
 use super::view::brief;
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptMode, AttemptState, EntryData, EntryKind};
@@ -19,7 +18,7 @@ use crate::model::limits::{LIST_ITEMS, TEXT_BYTES, check_count, check_text};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Body, Kind, Lifecycle, Reservation, Resolution, Task, task_digest};
 use crate::operation::ownership::{Close, Ended, HandOff, Release};
-use crate::working_set::{About, Need, Step, WorkingSet};
+use crate::working_set::{About, Need, Step, WorkingSet, together};
 
 /// What giving back or finishing will surely need.
 pub fn ending_scope(call: &Call, task: &TaskId) -> Vec<Need> {
@@ -141,12 +140,33 @@ impl Rule for Close {
             end_attempt(set, call, attempt, AttemptState::Closed);
         }
         let freed = finish(set, call, task, resolution, None)?;
-        let next = match freed.as_slice() {
-            [] => "take other work: `tenure claim`".to_owned(),
-            freed => format!("{} became ready: `tenure claim`", names(freed)),
+        let next = match (closable_parent(set, &self.task)?, freed.as_slice()) {
+            (Some(parent), _) => {
+                format!("close its objective: `tenure close {} --revision {}`", parent.id, parent.revision)
+            }
+            (None, []) => "take other work: `tenure claim`".to_owned(),
+            (None, freed) => format!("{} became ready: `tenure claim`", names(freed)),
         };
         ended(set, call, &self.task, id, freed, next)
     }
+}
+
+/// The command that closes a task, with every answer that it asks for.
+#[must_use]
+pub fn close_command(body: &Body) -> String {
+    let answers =
+        body.details.criteria.iter().map(|criterion| format!(" --criterion {}=\"…\"", criterion.id));
+    format!("tenure close {}{}", body.task, answers.collect::<String>())
+}
+
+/// An objective that nothing is left to do for after this child.
+fn closable_parent(set: &WorkingSet, child: &TaskId) -> Step<Option<Task>> {
+    for parent in together(parents(set, child)?.iter().map(|parent| set.existing_task(parent)))? {
+        if can_be_closed(set, &parent)? {
+            return Ok(Some(parent));
+        }
+    }
+    Ok(None)
 }
 
 /// The first few of some ids, for a sentence.
@@ -200,7 +220,8 @@ impl Close {
         }
         missing.truncate(LIST_ITEMS);
         let detail = format!("{} cannot be closed yet: {}", task.id, missing.join("; "));
-        Err(Refusal::new(Code::RequirementsMissing, detail).fact("missing", missing).into())
+        let refusal = Refusal::new(Code::RequirementsMissing, detail).fact("missing", missing);
+        Err(refusal.next(format!("supply it, then `{}`", close_command(&body))).into())
     }
 
     /// Criteria without an answer; an answer to a criterion that does not exist is refused.
@@ -231,7 +252,9 @@ pub fn authority(set: &WorkingSet, call: &Call, task: &Task, revision: Option<u6
     if task.lifecycle.is_finished() {
         let how = task.resolution.map_or("finished", |resolution| resolution.as_str());
         let refusal = Refusal::new(Code::StateConflict, format!("{} is over already ({how})", task.id));
-        return Err(refusal.next("only an operator reopens it").into());
+        let next =
+            format!("for what is still to do: `tenure task create --discovered-from {} --title …`", task.id);
+        return Err(refusal.next(next).into());
     }
     if let Some(attempt) = set.current_attempt(task)? {
         if attempt.is_live(call.now.fleet) {
@@ -249,8 +272,9 @@ pub fn authority(set: &WorkingSet, call: &Call, task: &Task, revision: Option<u6
         }
         None => {
             let wrong = format!("is missing: nobody holds {}", task.id);
+            let named = format!("name the revision you saw: --revision {}", task.revision);
             let remedy =
-                format!("claim it first, or name the revision you saw: --revision {}", task.revision);
+                if task.kind == Kind::Objective { named } else { format!("claim it first, or {named}") };
             Err(Refusal::field("revision", &wrong, &remedy).into())
         }
     }

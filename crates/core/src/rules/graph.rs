@@ -1,6 +1,6 @@
 //! Edges and typed blockers: added, removed, raised, resolved; the facts they change are kept in the same step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -9,6 +9,7 @@ use super::readiness::{after_parent, closure, recount};
 use super::view::full;
 use super::{Rule, caller};
 use crate::envelope::Call;
+use crate::import::cycles::cycles;
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::EventKind;
 use crate::model::ids::TaskId;
@@ -111,8 +112,10 @@ impl Rule for RemoveDependency {
         let edges = set.dependencies_of(&self.task)?;
         if !edges.iter().any(|edge| edge.kind == self.kind && edge.on == self.on) {
             let edge = format!("{} {} {}", self.task, self.kind, self.on);
-            return Err(Refusal::not_found("dependency", edge).into());
+            let refusal = Refusal::not_found("dependency", edge);
+            return Err(refusal.next(format!("`tenure show {}` lists them", self.task)).into());
         }
+        self.refuse_successor(set)?;
         let data = json!({ "kind": self.kind, "on": self.on });
         set.record(EventKind::DependencyRemoved, About::task(&self.task, data));
         set.dependencies.remove(&(self.task.clone(), self.kind, self.on.clone()));
@@ -133,28 +136,56 @@ impl Rule for RemoveDependency {
     }
 }
 
-/// An imported circle is broken when one of its edges goes. Its members were all to be reached from the edge's end;
-/// those that no longer lead back to themselves lose the blocker that marked them.
-fn resolve_cycle_blockers(set: &mut WorkingSet, call: &Call, task: &TaskId, on: &TaskId) -> Step<()> {
-    let mut members = closure(BTreeSet::from([on.clone()]), |id| waits_for(set, id))?;
-    members.extend([task.clone(), on.clone()]);
-    let mut freed = BTreeSet::new();
-    for member in members {
-        let marks = set.blockers_of(&member)?.into_iter().filter(is_open_mark).collect::<Vec<_>>();
-        if marks.is_empty()
-            || closure(BTreeSet::from([member.clone()]), |id| waits_for(set, id))?.contains(&member)
-        {
-            continue;
+impl RemoveDependency {
+    /// Refuses to remove the edge by which one task stands in the place of another that was cancelled for it: those
+    /// who wait for the cancelled one are found along it.
+    fn refuse_successor(&self, set: &WorkingSet) -> Step<()> {
+        let (replaced, successor) = match self.kind {
+            DependencyKind::Duplicates => (&self.task, &self.on),
+            DependencyKind::Supersedes => (&self.on, &self.task),
+            DependencyKind::Blocks
+            | DependencyKind::Parent
+            | DependencyKind::Related
+            | DependencyKind::DiscoveredFrom => return Ok(()),
+        };
+        if set.existing_task(replaced)?.successor.as_ref() == Some(successor) {
+            let detail = format!("{replaced} was cancelled because {successor} stands in its place");
+            return Err(Refusal::new(Code::StateConflict, detail)
+                .next(format!("let go of those who wait for it: `tenure show {replaced}` lists them"))
+                .into());
         }
-        for mark in marks {
+        Ok(())
+    }
+}
+
+/// An imported circle is broken when one of its edges goes. Its members were all to be reached from the edge's end;
+/// those that are on no circle any more lose the blocker that marked them.
+fn resolve_cycle_blockers(set: &mut WorkingSet, call: &Call, task: &TaskId, on: &TaskId) -> Step<()> {
+    let reached = closure(BTreeSet::from([on.clone()]), |id| waits_for(set, id))?;
+    let members: BTreeSet<TaskId> = reached.into_iter().chain([task.clone(), on.clone()]).collect();
+    let blockers = together(members.iter().map(|member| set.blockers_of(member)))?;
+    let still = on_circles(set, &members)?;
+    let mut freed = BTreeSet::new();
+    for (member, blockers) in members.into_iter().zip(blockers) {
+        for mark in blockers.into_iter().filter(|mark| is_open_mark(mark) && !still.contains(&member)) {
             let data = json!({ "number": mark.number, "reason": "an edge of the cycle was removed" });
             set.record(EventKind::BlockerResolved, About::task(&member, data));
             set.blockers.put(Blocker { resolved_at: Some(call.now.wall), ..mark });
+            freed.insert(member.clone());
         }
-        freed.insert(member);
     }
     recount(set, call.now, &freed)?;
     Ok(())
+}
+
+/// The tasks among these that lie on a circle of waiting.
+fn on_circles(set: &WorkingSet, ids: &BTreeSet<TaskId>) -> Step<BTreeSet<TaskId>> {
+    let ids: Vec<&TaskId> = ids.iter().collect();
+    let place: BTreeMap<&TaskId, usize> = ids.iter().enumerate().map(|(place, id)| (*id, place)).collect();
+    let targets = together(ids.iter().map(|id| waits_for(set, id)))?;
+    let edges: Vec<Vec<usize>> =
+        targets.iter().map(|on| on.iter().filter_map(|on| place.get(on).copied()).collect()).collect();
+    Ok(cycles(&edges).into_iter().flatten().map(|place| ids[place].clone()).collect())
 }
 
 fn is_open_mark(blocker: &Blocker) -> bool {
@@ -205,7 +236,8 @@ impl Rule for ResolveBlocker {
         set.existing_task(&self.task)?;
         let blockers = set.blockers_of(&self.task)?;
         let Some(blocker) = blockers.into_iter().find(|blocker| blocker.number == self.number) else {
-            return Err(Refusal::not_found("blocker of this task with number", self.number).into());
+            let refusal = Refusal::not_found("blocker of this task with number", self.number);
+            return Err(refusal.next(format!("`tenure show {}` lists them", self.task)).into());
         };
         if blocker.resolved_at.is_some() {
             let detail = format!("blocker {} of {} is resolved already", self.number, self.task);

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::attention::{calls_for, is_changed, is_overdue};
 use super::fence::{held, own_attempt, scope};
 use super::view::{attempt_view, recovery_packet};
 use super::{Rule, caller};
@@ -11,7 +12,7 @@ use crate::model::attempt::{
 };
 use crate::model::event::EventKind;
 use crate::model::ids::{AttemptId, EventNumber, TaskId};
-use crate::model::limits::{PROGRESS_OVERDUE_MS, TEXT_BYTES, check_line, check_text, heartbeat_ms};
+use crate::model::limits::{TEXT_BYTES, check_line, check_text, heartbeat_ms};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::task_digest;
 use crate::operation::ownership::{
@@ -87,38 +88,28 @@ impl Rule for Heartbeat {
 
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Alive> {
         let attempt = held(set, call, &self.task)?;
-        let repeated = attempt.heartbeat_operation == call.envelope.operation_id;
+        let operation_id = &call.envelope.operation_id;
+        let repeated = operation_id.is_some() && attempt.heartbeat_operation == *operation_id;
         let now = call.now.fleet;
         let renewed = if repeated {
             attempt
         } else {
             let deadline = now.plus_ms(attempt.lease_ms).max(attempt.deadline);
-            let heartbeat_operation = call.envelope.operation_id.clone();
+            let heartbeat_operation = operation_id.clone();
             let renewed = Attempt { deadline, heartbeat_at: now, heartbeat_operation, ..attempt };
             set.attempts.put(renewed.clone());
             renewed
         };
-        let kind = set.existing_task(&self.task)?.kind;
-        let task_changed = task_digest(kind, &set.body(&self.task)?) != renewed.task_digest;
-        let progress_overdue = now.since_ms(renewed.progress_at) >= PROGRESS_OVERDUE_MS;
-        let next = if renewed.cancel_requested {
-            Some(format!("stop: its cancellation was asked for; `tenure release {}`", self.task))
-        } else if task_changed {
-            Some(format!("the task changed: `tenure show {}`, then `tenure reconcile`", self.task))
-        } else if progress_overdue {
-            Some(format!("record progress: `tenure checkpoint {} …`", self.task))
-        } else {
-            None
-        };
         Ok(Alive {
-            attempt: renewed.id,
             deadline: renewed.deadline,
             expires_in_ms: renewed.deadline.since_ms(now),
             heartbeat_ms: heartbeat_ms(renewed.lease_ms),
             cancel_requested: renewed.cancel_requested,
-            task_changed,
-            progress_overdue,
-            next,
+            task_changed: is_changed(set, &renewed)?,
+            blocked: set.existing_task(&self.task)?.is_blocked(),
+            progress_overdue: is_overdue(call, &renewed),
+            next: calls_for(set, call, &renewed)?.map(|attention| attention.sentence()),
+            attempt: renewed.id,
         })
     }
 }

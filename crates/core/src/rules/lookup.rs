@@ -3,7 +3,8 @@
 use super::view::{full, summaries};
 use super::{Rule, as_of, page_rows, project};
 use crate::envelope::Call;
-use crate::model::ids::Epoch;
+use crate::model::attempt::EntryKind;
+use crate::model::ids::{Epoch, counter};
 use crate::model::limits::check_line;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Lifecycle, Queue};
@@ -28,8 +29,8 @@ impl Rule for ShowTask {
         let entries = match self.entries {
             None => Vec::new(),
             Some(_) => {
-                let rows = page_rows(self.entries)? as usize;
-                set.entries_of(&self.task)?.into_iter().rev().take(rows).collect()
+                let rows = page_rows(self.entries)?;
+                set.newest_entries(&self.task, EntryKind::ALL, rows)?.0
             }
         };
         Ok(TaskAnswer { task, entries })
@@ -76,12 +77,12 @@ impl ListTasks {
 fn parse_cursor(text: &str, epoch: Epoch) -> Result<u64, Refusal> {
     let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
     let (of, number) = text.split_once('.').ok_or_else(wrong)?;
-    if of.parse::<u64>().map_err(|_| wrong())? != epoch.0 {
+    if counter(of).ok_or_else(wrong)? != epoch.0 {
         return Err(
             Refusal::new(Code::EpochChanged, "the cursor is from before a restore").next("start anew")
         );
     }
-    number.parse().map_err(|_| wrong())
+    counter(number).ok_or_else(wrong)
 }
 
 impl Rule for FindTask {

@@ -8,7 +8,9 @@ use crate::operation::Operation;
 use crate::operation::view::AsOf;
 use crate::working_set::{Need, Step, WorkingSet};
 
+pub mod attention;
 pub mod cancel;
+pub mod choice;
 pub mod claim;
 pub mod create;
 pub mod cycle;
@@ -20,6 +22,7 @@ pub mod finish;
 pub mod graph;
 pub mod holding;
 pub mod lookup;
+pub mod next;
 pub mod project;
 pub mod queue;
 pub mod readiness;

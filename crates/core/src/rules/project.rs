@@ -197,7 +197,8 @@ impl Rule for UnbindProject {
         let bound =
             set.bindings_of(&self.repository)?.into_iter().find(|binding| binding.folder == self.folder);
         let Some(bound) = bound.filter(|binding| binding.project == self.project) else {
-            return Err(Refusal::not_found("binding of this place to", &self.project).into());
+            let refusal = Refusal::not_found("binding of this place to", &self.project);
+            return Err(refusal.next("`tenure config show` says what this place is bound to").into());
         };
         let data = json!({ "repository": bound.repository, "folder": bound.folder });
         set.record(EventKind::ProjectUnbound, About::project(&bound.project, data));

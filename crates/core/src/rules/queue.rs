@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::eligibility::is_eligible;
 use super::status::is_deferred;
-use super::view::{attempt_view, summaries};
-use super::{Rule, as_of, caller, page_rows, project};
+use super::view::summaries;
+use super::{Rule, as_of, page_rows, project};
 use crate::envelope::Call;
-use crate::model::attempt::AttemptMode;
-use crate::model::ids::{Epoch, ProjectKey, TaskId};
+use crate::model::ids::{Epoch, ProjectKey, TaskId, counter};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Priority, Queue, Rank, Task};
 use crate::model::time::FleetTime;
-use crate::operation::queue::{Next, NextStep, Ready, ReadyList};
+use crate::operation::queue::{Ready, ReadyList};
 use crate::working_set::records::{AttemptIndex, InQueue};
 use crate::working_set::{Need, Source, Step, Window, WorkingSet};
 
@@ -108,7 +106,7 @@ pub fn reasons(set: &WorkingSet, project: &ProjectKey) -> Step<BTreeMap<String, 
 }
 
 /// How many tasks of a project are ready.
-fn total(set: &WorkingSet, project: &ProjectKey) -> Step<u64> {
+pub fn total(set: &WorkingSet, project: &ProjectKey) -> Step<u64> {
     let ready = set.tallies_of(project)?.get(&Queue::Ready).copied().unwrap_or(0);
     Ok(ready + set.moments_of(project)?.deferred_due)
 }
@@ -116,7 +114,7 @@ fn total(set: &WorkingSet, project: &ProjectKey) -> Step<u64> {
 /// What to check when nothing is ready: the first reason that somebody can do something about.
 fn what_to_check(project: &ProjectKey, reasons: &BTreeMap<String, u64>) -> String {
     let advice = [
-        ("recovery", "expired work can be taken over: `tenure claim`"),
+        ("recovery", "`tenure claim` takes over expired work; `tenure explain TASK` says what it waits for"),
         ("in_progress", "others are at work; `tenure session list` shows who"),
         ("blocked", "`tenure task list` shows what is blocked, `tenure explain TASK` says by what"),
         ("deferred", "everything else is put off; `tenure task resume TASK` ends a deferral"),
@@ -128,6 +126,19 @@ fn what_to_check(project: &ProjectKey, reasons: &BTreeMap<String, u64>) -> Strin
         || format!("{project} has no unfinished tasks; create one: `tenure task create --project {project} --title …`"),
         |(_, advice)| (*advice).to_owned(),
     )
+}
+
+/// What to check when there is nothing for this session: never the claim that it was just refused.
+pub fn why_not_taken(project: &ProjectKey, ready: u64, reasons: &BTreeMap<String, u64>) -> String {
+    if ready > 0 {
+        "what is ready requires capabilities that this session does not offer, or is kept for others: `tenure ready`"
+            .to_owned()
+    } else if reasons.contains_key("recovery") {
+        "expired work is left that this session cannot take over now: `tenure explain TASK` says why"
+            .to_owned()
+    } else {
+        what_to_check(project, reasons)
+    }
 }
 
 /// The answer to a claim that found nothing: a normal stop, with reasons.
@@ -147,11 +158,7 @@ pub fn nothing_eligible(set: &WorkingSet, call: &Call, projects: &[ProjectKey]) 
         (0, false) => format!("nothing is ready in {names}: {said}"),
         (ready, _) => format!("{ready} ready in {names}, but none that this session can take"),
     };
-    let next = if ready > 0 {
-        "`tenure ready` shows them; they require capabilities or are kept for others".to_owned()
-    } else {
-        what_to_check(&projects[0], &all)
-    };
+    let next = why_not_taken(&projects[0], ready, &all);
     let reasons: serde_json::Map<String, Value> =
         all.into_iter().map(|(name, count)| (name, count.into())).collect();
     let refusal = Refusal::new(Code::NothingEligible, detail).next(next);
@@ -167,7 +174,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<Rank, Refusal> {
     let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
     let parts: Vec<&str> = text.split('.').collect();
     let [of, priority, ready_at, number] = parts.as_slice() else { return Err(wrong()) };
-    if of.parse::<u64>().map_err(|_| wrong())? != epoch.0 {
+    if counter(of).ok_or_else(wrong)? != epoch.0 {
         return Err(
             Refusal::new(Code::EpochChanged, "the cursor is from before a restore").next("start anew")
         );
@@ -175,7 +182,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<Rank, Refusal> {
     Ok(Rank {
         priority: priority.parse().map_err(|_| wrong())?,
         ready_at: FleetTime(ready_at.parse().map_err(|_| wrong())?),
-        number: number.parse().map_err(|_| wrong())?,
+        number: counter(number).ok_or_else(wrong)?,
     })
 }
 
@@ -210,50 +217,5 @@ impl Rule for Ready {
             cursor,
             as_of: as_of(set, call),
         })
-    }
-}
-
-impl Rule for Next {
-    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<NextStep> {
-        let session = caller(call)?;
-        project::existing(set, &self.project)?;
-        let mut held = set.current_attempts_of(&session.id)?;
-        held.retain(|attempt| attempt.id.task.project == self.project && attempt.is_live(call.now.fleet));
-        let holds = held.iter().map(|attempt| attempt.id.clone()).collect();
-        if let Some(attempt) = held.first() {
-            let id = attempt.id.task.clone();
-            let (do_now, command) = if attempt.cancel_requested {
-                (format!("stop work on {id}: its cancellation was asked for"), format!("tenure release {id}"))
-            } else if attempt.mode == AttemptMode::Recovery && attempt.disposition.is_none() {
-                (
-                    format!("decide about what the expired attempt at {id} left"),
-                    format!("tenure dispose {id} --disposition resume"),
-                )
-            } else {
-                (format!("work on {id} and close it"), format!("tenure close {id}"))
-            };
-            return Ok(NextStep {
-                do_now,
-                command: Some(command),
-                task: Some(id),
-                holds,
-                attempt: Some(attempt_view(call, attempt)),
-                reasons: BTreeMap::new(),
-                as_of: as_of(set, call),
-            });
-        }
-        let fresh = first_ready(set, call, &self.project, |task| is_eligible(call, session, task))?;
-        let found = match fresh {
-            Some(task) => Some((format!("claim {}", task.id), task.id)),
-            None => first_expired(set, call, &self.project, |task| is_eligible(call, session, task))?
-                .map(|task| (format!("take over {}, whose attempt expired", task.id), task.id)),
-        };
-        let reasons = if found.is_none() { reasons(set, &self.project)? } else { BTreeMap::new() };
-        let (do_now, task) = match found {
-            Some((do_now, task)) => (do_now, Some(task)),
-            None => (format!("nothing: {}", what_to_check(&self.project, &reasons)), None),
-        };
-        let command = task.as_ref().map(|task| format!("tenure claim {task}"));
-        Ok(NextStep { do_now, command, task, holds, attempt: None, reasons, as_of: as_of(set, call) })
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::envelope::Call;
-use crate::model::dependency::DependencyKind;
+use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::ids::TaskId;
 use crate::model::task::{DEFERRED_WITHOUT_DATE, Lifecycle, Queue, Task};
 use crate::model::time::{FleetTime, Now};
@@ -54,11 +54,6 @@ pub fn ancestors(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
     closure(BTreeSet::from([id.clone()]), |task| parents(set, task))
 }
 
-/// Every task below these, each once, nearest first.
-fn descendants(set: &WorkingSet, roots: BTreeSet<TaskId>) -> Step<Vec<TaskId>> {
-    closure(roots, |task| children(set, task))
-}
-
 /// What can be reached from some tasks, without those themselves unless they can be reached. Each level is asked
 /// for at once.
 pub fn closure(roots: BTreeSet<TaskId>, step: impl Fn(&TaskId) -> Step<Vec<TaskId>>) -> Step<Vec<TaskId>> {
@@ -81,17 +76,26 @@ pub fn is_below(set: &WorkingSet, id: &TaskId, above: &TaskId) -> Step<bool> {
 /// Counts a task's own blockers, and those of them that lie outside its own subtree.
 fn count_own(set: &WorkingSet, id: &TaskId) -> Step<(u32, u32)> {
     let blockers = open_blockers(set, id)?;
-    let inside = together(blockers.iter().map(|blocker| is_below(set, &blocker.id, id)))?;
+    let inside = if blockers.is_empty() || children(set, id)?.is_empty() {
+        Vec::new()
+    } else {
+        together(blockers.iter().map(|blocker| is_below(set, &blocker.id, id)))?
+    };
     let typed = set.blockers_of(id)?.iter().filter(|blocker| blocker.resolved_at.is_none()).count();
     let own = (blockers.len() + typed) as u32;
     Ok((own, own - inside.iter().filter(|below| **below).count() as u32))
 }
 
-/// Counts what a task's unfinished ancestors pass down. A finished ancestor passes nothing, those above it do.
+/// Whether a task holds its children back: it is unfinished and waits for something outside its own subtree, or
+/// its own parents hold it back. A finished task passes on what stands above it.
+fn passes_down(task: &Task) -> bool {
+    (!task.lifecycle.is_finished() && task.outer_blockers > 0) || task.inherited_blockers > 0
+}
+
+/// Counts the parents that hold a task back.
 fn count_inherited(set: &WorkingSet, id: &TaskId) -> Step<u32> {
-    let above = together(ancestors(set, id)?.iter().map(|ancestor| set.existing_task(ancestor)))?;
-    let unfinished = above.iter().filter(|ancestor| !ancestor.lifecycle.is_finished());
-    Ok(unfinished.map(|ancestor| ancestor.outer_blockers).sum())
+    let above = together(parents(set, id)?.iter().map(|parent| set.existing_task(parent)))?;
+    Ok(above.iter().filter(|parent| passes_down(parent)).count() as u32)
 }
 
 /// Writes a task and, when it enters the queue, the moment since when it has been ready.
@@ -125,63 +129,79 @@ fn ready_after_deferral(task: &Task, now: Now) -> FleetTime {
 
 /// Counts the blockers of some tasks anew and passes the change down. Returns the tasks that became ready.
 pub fn recount(set: &mut WorkingSet, now: Now, ids: &BTreeSet<TaskId>) -> Step<Vec<TaskId>> {
-    recount_below(set, now, ids, &BTreeSet::new())
+    recount_below(set, now, ids, BTreeSet::new())
 }
 
-/// The same, and passes down anew what the tasks in `roots` pass down, although their own counts stay.
+/// The same, and looks anew at what the tasks in `below` inherit. A level of tasks is asked for at once, and only
+/// those are looked at whose parents have changed what they pass down.
 fn recount_below(
     set: &mut WorkingSet,
     now: Now,
     ids: &BTreeSet<TaskId>,
-    roots: &BTreeSet<TaskId>,
+    mut below: BTreeSet<TaskId>,
 ) -> Step<Vec<TaskId>> {
-    let counts = together(ids.iter().map(|id| count_own(set, id)))?;
     let mut freed = Vec::new();
-    let mut roots = roots.clone();
-    for (id, (own, outer)) in ids.iter().zip(counts) {
-        let task = set.existing_task(id)?;
-        if task.outer_blockers != outer {
-            roots.insert(id.clone());
-        }
-        if (task.own_blockers, task.outer_blockers) != (own, outer) {
-            change(set, now, Task { own_blockers: own, outer_blockers: outer, ..task }, &mut freed)?;
+    let counts = together(ids.iter().map(|id| count_own(set, id)))?;
+    let tasks = together(ids.iter().map(|id| set.existing_task(id)))?;
+    let mut changed = Vec::new();
+    for (task, (own_blockers, outer_blockers)) in tasks.into_iter().zip(counts) {
+        if (task.own_blockers, task.outer_blockers) != (own_blockers, outer_blockers) {
+            change(set, now, Task { own_blockers, outer_blockers, ..task }, &mut changed, &mut freed)?;
         }
     }
-    let below = descendants(set, roots)?;
-    let counts = together(below.iter().map(|id| count_inherited(set, id)))?;
-    for (id, inherited_blockers) in below.iter().zip(counts) {
-        let task = set.existing_task(id)?;
-        if task.inherited_blockers != inherited_blockers {
-            change(set, now, Task { inherited_blockers, ..task }, &mut freed)?;
+    loop {
+        below.extend(together(changed.iter().map(|id| children(set, id)))?.into_iter().flatten());
+        if below.is_empty() {
+            return Ok(freed);
+        }
+        let level = std::mem::take(&mut below);
+        let counts = together(level.iter().map(|id| count_inherited(set, id)))?;
+        let tasks = together(level.iter().map(|id| set.existing_task(id)))?;
+        changed.clear();
+        for (task, inherited_blockers) in tasks.into_iter().zip(counts) {
+            if task.inherited_blockers != inherited_blockers {
+                change(set, now, Task { inherited_blockers, ..task }, &mut changed, &mut freed)?;
+            }
         }
     }
-    Ok(freed)
 }
 
-fn change(set: &mut WorkingSet, now: Now, task: Task, freed: &mut Vec<TaskId>) -> Step<()> {
-    let before = set.existing_task(&task.id)?.queue();
-    let id = task.id.clone();
-    let after = task.queue();
+/// Writes changed counts and notes whether the task now passes something else down, and whether it became ready.
+fn change(
+    set: &mut WorkingSet,
+    now: Now,
+    task: Task,
+    changed: &mut Vec<TaskId>,
+    freed: &mut Vec<TaskId>,
+) -> Step<()> {
+    let before = set.existing_task(&task.id)?;
+    if passes_down(&before) != passes_down(&task) {
+        changed.push(task.id.clone());
+    }
+    let (id, after) = (task.id.clone(), task.queue());
     put(set, now, task)?;
-    if after == Queue::Ready && before != Queue::Ready {
+    if after == Queue::Ready && before.queue() != Queue::Ready {
         freed.push(id);
-    } else {
+    } else if after != Queue::Ready {
         freed.retain(|freed| *freed != id);
     }
     Ok(())
 }
 
-/// Keeps the facts after a task was finished or reopened: those who wait for it, or for a task in whose place it
-/// stands, and what it passes down. Returns the tasks that became ready.
+/// Keeps the facts after a task was finished or reopened: those who wait for it, and what it passes down. Returns
+/// the tasks that became ready.
 pub fn after_lifecycle(set: &mut WorkingSet, call: &Call, id: &TaskId) -> Step<Vec<TaskId>> {
-    let mut waiting = BTreeSet::new();
-    for place in closure(BTreeSet::from([id.clone()]), |task| replaced_by(set, task))?.iter().chain([id]) {
-        let edges = set.dependencies_on(place)?;
-        waiting.extend(
-            edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks).map(|edge| edge.task),
-        );
-    }
-    recount_below(set, call.now, &waiting, &BTreeSet::from([id.clone()]))
+    let waiting = waits_on(set, id)?.into_iter().map(|edge| edge.task).collect();
+    let below = children(set, id)?.into_iter().collect();
+    recount_below(set, call.now, &waiting, below)
+}
+
+/// The edges of those who wait for a task: for itself, or for one in whose place it stands.
+pub fn waits_on(set: &WorkingSet, id: &TaskId) -> Step<Vec<Dependency>> {
+    let mut places = closure(BTreeSet::from([id.clone()]), |task| replaced_by(set, task))?;
+    places.push(id.clone());
+    let edges = together(places.iter().map(|place| set.dependencies_on(place)))?.concat();
+    Ok(edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks && edge.task != *id).collect())
 }
 
 /// The tasks in whose place this one stands.
@@ -198,29 +218,14 @@ fn replaced_by(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
 /// Keeps the facts after a parent edge of `child` came or went: what the child and those below it inherit, and
 /// which blockers now lie inside or outside of the subtrees above.
 pub fn after_parent(set: &mut WorkingSet, call: &Call, child: &TaskId, parent: &TaskId) -> Step<Vec<TaskId>> {
-    let mut above = BTreeSet::from([parent.clone()]);
-    above.extend(ancestors(set, parent)?);
-    let freed = recount_below(set, call.now, &above, &BTreeSet::from([child.clone()]))?;
-    let inherited_blockers = count_inherited(set, child)?;
-    let task = set.existing_task(child)?;
-    let mut freed = freed;
-    if task.inherited_blockers != inherited_blockers {
-        change(set, call.now, Task { inherited_blockers, ..task }, &mut freed)?;
-    }
-    Ok(freed)
+    let mut above = ancestors(set, parent)?;
+    above.push(parent.clone());
+    let tasks = together(above.iter().map(|id| set.existing_task(id)))?;
+    let blocked = tasks.into_iter().filter(|task| task.own_blockers > 0).map(|task| task.id).collect();
+    recount_below(set, call.now, &blocked, BTreeSet::from([child.clone()]))
 }
 
 /// Sets every count of new tasks whose edges are all in place, as an import does.
 pub fn count_new(set: &mut WorkingSet, now: Now, ids: &BTreeSet<TaskId>) -> Step<()> {
-    let counts = together(ids.iter().map(|id| count_own(set, id)))?;
-    for (id, (own_blockers, outer_blockers)) in ids.iter().zip(counts) {
-        let task = set.existing_task(id)?;
-        put(set, now, Task { own_blockers, outer_blockers, ..task })?;
-    }
-    let counts = together(ids.iter().map(|id| count_inherited(set, id)))?;
-    for (id, inherited_blockers) in ids.iter().zip(counts) {
-        let task = set.existing_task(id)?;
-        put(set, now, Task { inherited_blockers, ..task })?;
-    }
-    Ok(())
+    recount_below(set, now, ids, ids.clone()).map(|_| ())
 }

@@ -8,11 +8,13 @@ use super::queue::reasons;
 use super::task::{deferral_is_over, end_deferral};
 use super::{Rule, as_of, page_rows};
 use crate::envelope::Call;
-use crate::model::attempt::{Attempt, AttemptState};
-use crate::model::event::EventKind;
+use crate::model::attempt::{Attempt, AttemptState, EntryKind};
+use crate::model::event::{EventKind, Receipt};
 use crate::model::ids::{EventCursor, EventNumber};
+use crate::model::limits::RECEIPT_MS;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::Queue;
+use crate::model::time::WallTime;
 use crate::operation::record::{
     Counts, EventList, History, HistoryList, ListEvents, Overdue, RecordOverdue, Statistics,
 };
@@ -34,8 +36,10 @@ impl Rule for ListEvents {
             None => EventNumber(0),
         };
         let page = Page::Events { after, task: self.task.clone(), count: rows + 1 };
-        let Rows::Events(found) = set.page(&page)? else { unreachable!("a page of events holds events") };
-        let more = found.len() > rows as usize;
+        let Rows::Events(found, cut) = set.page(&page)? else {
+            unreachable!("a page of events holds events")
+        };
+        let more = *cut || found.len() > rows as usize;
         let events: Vec<_> = found.iter().take(rows as usize).map(|stored| stored.event.clone()).collect();
         let number = events.last().map_or(after, |event| event.number);
         let cursor = EventCursor { epoch: call.epoch, number };
@@ -45,11 +49,10 @@ impl Rule for ListEvents {
 
 impl Rule for History {
     fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<HistoryList> {
-        let rows = page_rows(self.limit)? as usize;
+        let rows = page_rows(self.limit)?;
         set.existing_task(&self.task)?;
-        let entries = set.entries_of(&self.task)?;
-        let total = entries.len() as u64;
-        Ok(HistoryList { entries: entries.into_iter().rev().take(rows).collect(), total })
+        let (entries, total) = set.newest_entries(&self.task, EntryKind::ALL, rows)?;
+        Ok(HistoryList { entries, total })
     }
 }
 
@@ -77,14 +80,31 @@ impl Rule for Statistics {
     }
 }
 
+/// Receipts older than their term lose their answer; what is left still refuses the operation id.
+fn age_receipts(set: &mut WorkingSet, call: &Call) -> Step<usize> {
+    let before = WallTime(call.now.wall.0 - RECEIPT_MS);
+    let page = Page::AgedReceipts { before, count: OVERDUE_ROWS };
+    let Rows::Receipts(keys) = set.page(&page)?.clone() else {
+        unreachable!("a page of receipts holds receipts")
+    };
+    for (principal, operation) in &keys {
+        if let Some(receipt) = set.receipt(principal, operation)? {
+            set.receipts.put(Receipt { answer: None, ..receipt });
+        }
+    }
+    Ok(keys.len())
+}
+
 impl Rule for RecordOverdue {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Overdue> {
         let page = Page::Overdue { count: OVERDUE_ROWS };
         let Rows::Tasks(found) = set.page(&page)?.clone() else {
             unreachable!("a page of tasks holds tasks")
         };
+        let tombstones = age_receipts(set, call)?;
+        let more = found.len().max(tombstones) == OVERDUE_ROWS as usize;
         let mut answer =
-            Overdue { expired: Vec::new(), resumed: Vec::new(), more: found.len() == OVERDUE_ROWS as usize };
+            Overdue { expired: Vec::new(), resumed: Vec::new(), tombstones: tombstones as u64, more };
         for task in together(found.iter().map(|id| set.existing_task(id)))? {
             if let Some(attempt) = set.current_attempt(&task)? {
                 if attempt.state == AttemptState::Active && !attempt.is_live(call.now.fleet) {

@@ -10,7 +10,7 @@ use crate::model::ids::SessionId;
 use crate::model::limits::{LIST_ITEMS, check_count, check_line};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::session::{Principal, PrincipalKind, Session};
-use crate::model::time::duration_left;
+use crate::model::time::{FleetTime, duration_left};
 use crate::operation::session::{
     CloseSession, ListSessions, OpenSession, SessionAnswer, SessionList, SessionView, ShowSession,
 };
@@ -98,7 +98,8 @@ fn reopen(set: &mut WorkingSet, call: &Call, open: &OpenSession, known: &Session
     answer(set, call, known)
 }
 
-/// Closes the earlier sessions that this one replaces, or refuses because one of them is still live.
+/// Closes the earlier sessions that this one replaces, or refuses because one of them is still live: it was heard of
+/// lately or holds work. Only who proves to be that session may replace it then, as a resumed conversation does.
 fn replace_earlier(set: &mut WorkingSet, call: &Call, open: &OpenSession) -> Step<()> {
     let mut earlier = set.open_sessions_of(&open.name)?;
     if let Some(conversation) = &open.conversation {
@@ -106,11 +107,12 @@ fn replace_earlier(set: &mut WorkingSet, call: &Call, open: &OpenSession) -> Ste
         earlier.extend(others.into_iter().filter(|session| session.principal != open.name));
     }
     for session in earlier {
-        let resumes = open.conversation.is_some()
-            && session.conversation == open.conversation
-            && session.principal == open.name;
-        if !resumes && session.is_present(call.now.fleet) {
-            let left = session.present_until.since_ms(call.now.fleet);
+        let caller = call.envelope.caller.as_ref();
+        let resumes = caller
+            .is_some_and(|caller| caller.session == session.id && caller.proof.hash() == session.proof_hash);
+        let live = live_until(set, call, &session)?;
+        if let Some(until) = live.filter(|_| !resumes) {
+            let left = until.since_ms(call.now.fleet);
             let detail = format!("{} is used by the live session {}", session.principal, session.handle);
             let refusal = Refusal::new(Code::NameInUse, detail).fact("present_for_ms", left);
             return Err(refusal.next(format!("choose another name, or wait {}", duration_left(left))).into());
@@ -119,6 +121,14 @@ fn replace_earlier(set: &mut WorkingSet, call: &Call, open: &OpenSession) -> Ste
         close(set, session, why);
     }
     Ok(())
+}
+
+/// Until when a session counts as live: its presence, or its longest lease. Nothing if it is not.
+fn live_until(set: &WorkingSet, call: &Call, session: &Session) -> Step<Option<FleetTime>> {
+    let held = set.current_attempts_of(&session.id)?;
+    let leases =
+        held.iter().filter(|attempt| attempt.is_live(call.now.fleet)).map(|attempt| attempt.deadline);
+    Ok(leases.chain(Some(session.present_until)).max().filter(|until| !call.now.fleet.has_reached(*until)))
 }
 
 fn close(set: &mut WorkingSet, session: Session, why: &str) {
@@ -163,7 +173,6 @@ fn view(set: &WorkingSet, call: &Call, session: &Session) -> Step<SessionView> {
         id: session.id.clone(),
         name: session.principal.clone(),
         handle: session.handle.clone(),
-        conversation: session.conversation.clone(),
         parent: session.parent.clone(),
         harness: session.harness.clone(),
         workstation: session.workstation.clone(),

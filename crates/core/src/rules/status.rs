@@ -1,11 +1,10 @@
 //! The work status of a task, derived from its row, its current attempt and the moment.
 
-use super::readiness::children;
 use crate::model::attempt::Attempt;
 use crate::model::dependency::DependencyKind;
 use crate::model::ids::TaskId;
 use crate::model::status::Status;
-use crate::model::task::{Kind, Lifecycle, Task};
+use crate::model::task::{Kind, Lifecycle, Queue, Task};
 use crate::model::time::Now;
 use crate::working_set::{Step, WorkingSet, together};
 
@@ -23,7 +22,12 @@ pub fn status(set: &WorkingSet, now: Now, task: &Task) -> Step<Status> {
     if let Some(attempt) = set.current_attempt(task)? {
         return Ok(held(&attempt, now));
     }
-    if task.own_blockers + task.inherited_blockers > 0 {
+    status_when_free(set, now, task)
+}
+
+/// What would be going on with an open task if nobody had left an attempt at it.
+pub fn status_when_free(set: &WorkingSet, now: Now, task: &Task) -> Step<Status> {
+    if task.is_blocked() {
         return Ok(Status::Blocked);
     }
     if is_deferred(task, now) {
@@ -54,7 +58,8 @@ pub fn unfinished_children(set: &WorkingSet, id: &TaskId) -> Step<Vec<Task>> {
     Ok(tasks.into_iter().filter(|child| !child.lifecycle.is_finished()).collect())
 }
 
-/// Whether a task has children at all, required or not.
-pub fn has_children(set: &WorkingSet, id: &TaskId) -> Step<bool> {
-    Ok(!children(set, id)?.is_empty())
+/// Whether an objective only waits to be closed.
+pub fn can_be_closed(set: &WorkingSet, task: &Task) -> Step<bool> {
+    let waits = task.kind != Kind::Objective || task.queue() != Queue::Objective;
+    Ok(!waits && unfinished_children(set, &task.id)?.is_empty())
 }

@@ -1,11 +1,12 @@
 //! How records look to callers.
 
+use super::attention::is_overdue;
 use super::status::status;
 use crate::envelope::Call;
-use crate::model::attempt::{Attempt, AttemptState, EntryKind};
+use crate::model::attempt::{Attempt, EntryKind};
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::ids::TaskId;
-use crate::model::limits::PROGRESS_OVERDUE_MS;
+use crate::model::limits::RECOVERY_ENTRIES;
 use crate::model::task::{Blocker, Body, Task, task_digest};
 use crate::operation::view::{
     AttemptView, BlockerView, Neighbour, RecoveryPacket, Relation, TaskSummary, TaskView,
@@ -158,40 +159,34 @@ fn blocker_view(blocker: Blocker) -> BlockerView {
 pub fn attempt_view(call: &Call, attempt: &Attempt) -> AttemptView {
     let now = call.now.fleet;
     let live = attempt.is_live(now);
-    let state = match attempt.state {
-        AttemptState::Active if !live => AttemptState::Expired,
-        state => state,
-    };
-    let progress_age_ms = now.since_ms(attempt.progress_at).max(0);
     AttemptView {
         id: attempt.id.clone(),
         principal: attempt.principal.clone(),
         session: attempt.session.clone(),
-        state,
+        state: attempt.state_at(now),
         mode: attempt.mode,
         deadline: attempt.deadline,
         expires_in_ms: if live { attempt.deadline.since_ms(now) } else { 0 },
         heartbeat_age_ms: now.since_ms(attempt.heartbeat_at).max(0),
-        progress_age_ms,
-        stale: live && progress_age_ms >= PROGRESS_OVERDUE_MS,
+        progress_age_ms: now.since_ms(attempt.progress_at).max(0),
+        stale: live && is_overdue(call, attempt),
         recovers: attempt.recovers,
         disposition: attempt.disposition,
         cancel_requested: attempt.cancel_requested,
     }
 }
 
+/// What the next one should see of an attempt that expired.
+const SAVED_WORK: &[EntryKind] = &[
+    EntryKind::Note,
+    EntryKind::Checkpoint,
+    EntryKind::Handoff,
+    EntryKind::RecoveryNote,
+    EntryKind::Disposition,
+];
+
 /// What an expired attempt left: its saved work and words, newest first.
 pub fn recovery_packet(set: &WorkingSet, call: &Call, attempt: &Attempt) -> Step<RecoveryPacket> {
-    let mut entries = set.entries_of(&attempt.id.task)?;
-    entries.retain(|entry| match entry.kind {
-        EntryKind::Note
-        | EntryKind::Checkpoint
-        | EntryKind::Handoff
-        | EntryKind::RecoveryNote
-        | EntryKind::Disposition => true,
-        EntryKind::Completion | EntryKind::Lesson => false,
-    });
-    entries.reverse();
-    entries.truncate(20);
+    let (entries, _) = set.newest_entries(&attempt.id.task, SAVED_WORK, RECOVERY_ENTRIES)?;
     Ok(RecoveryPacket { attempt: attempt_view(call, attempt), entries })
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::envelope::Call;
-use crate::model::attempt::{Attempt, Entry};
+use crate::model::attempt::{Attempt, Entry, EntryKind};
 use crate::model::dependency::Dependency;
 use crate::model::event::{Actor, EVENT_VERSION, Event, EventKind, Fleet, Receipt, StoredEvent, chain_hash};
 use crate::model::handle::Handle;
@@ -25,7 +25,7 @@ use crate::model::project::{Binding, Project, Tally};
 use crate::model::refusal::Refusal;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Task};
-pub use need::{Moments, Need, Page, Rows, Source, Window};
+pub use need::{Moments, Need, Newest, Page, Rows, Source, Window};
 use records::{AttemptIndex, SessionIndex, Side};
 use table::{Record, Table};
 use walk::Walk;
@@ -139,6 +139,8 @@ pub struct WorkingSet {
     pub windows: BTreeMap<(ProjectKey, Source), Window>,
     /// Loaded pages.
     pub pages: BTreeMap<Page, Rows>,
+    /// Loaded parts of tasks' records.
+    pub newest: BTreeMap<(TaskId, &'static [EntryKind]), Newest>,
     /// Loaded counts.
     pub moments: BTreeMap<ProjectKey, Moments>,
     /// Events of the batch's accepted commands, to be stored.
@@ -206,6 +208,7 @@ impl WorkingSet {
             receipts: Table::default(),
             windows: BTreeMap::new(),
             pages: BTreeMap::new(),
+            newest: BTreeMap::new(),
             moments: BTreeMap::new(),
             events: Vec::new(),
             walks: Vec::new(),
@@ -403,9 +406,20 @@ impl WorkingSet {
         rows(&self.attempts, &index, || Need::CurrentAttemptsIn(project.clone()))
     }
 
-    /// The entries of a task's record, oldest first.
-    pub fn entries_of(&self, task: &TaskId) -> Step<Vec<Entry>> {
-        rows(&self.entries, task, || Need::Entries(task.clone()))
+    /// The newest entries of some kinds in a task's record, newest first, and how many the store has. What does
+    /// not fit into a page of text is left out.
+    pub fn newest_entries(
+        &self,
+        task: &TaskId,
+        kinds: &'static [EntryKind],
+        count: u32,
+    ) -> Step<(Vec<Entry>, u64)> {
+        let loaded = self.newest.get(&(task.clone(), kinds)).filter(|newest| newest.count >= count);
+        let Some(loaded) = loaded else {
+            return Err(Need::NewestEntries { task: task.clone(), kinds, count }.into());
+        };
+        let known = self.entries.known(task).into_iter().rev().filter(|entry| kinds.contains(&entry.kind));
+        Ok((known.take(count as usize).cloned().collect(), loaded.total))
     }
 
     /// The receipt of an operation.

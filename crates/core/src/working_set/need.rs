@@ -1,5 +1,6 @@
 //! What a rule can need to know: rows by key, rows by question, parts of queues, pages of lists.
 
+use crate::model::attempt::EntryKind;
 use crate::model::event::StoredEvent;
 use crate::model::handle::Handle;
 use crate::model::ids::{
@@ -7,6 +8,7 @@ use crate::model::ids::{
 };
 use crate::model::project::Binding;
 use crate::model::task::{Queue, Rank};
+use crate::model::time::WallTime;
 
 /// Which queue of a project a window looks into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,8 +64,15 @@ pub enum Need {
     CurrentAttemptsOf(SessionId),
     /// The current attempts in a project.
     CurrentAttemptsIn(ProjectKey),
-    /// The entries of a task's record.
-    Entries(TaskId),
+    /// The newest entries of a task's record, as far as they fit into a page.
+    NewestEntries {
+        /// The task.
+        task: TaskId,
+        /// Only entries of these kinds.
+        kinds: &'static [EntryKind],
+        /// At most so many.
+        count: u32,
+    },
     /// The receipt of an operation.
     Receipt(PrincipalName, OperationId),
     /// The next rows of a queue.
@@ -120,6 +129,13 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// Receipts that still have their answer and are older than a moment, oldest first.
+    AgedReceipts {
+        /// Only receipts from before this moment.
+        before: WallTime,
+        /// At most so many.
+        count: u32,
+    },
     /// Projects with attempts whose lease ended unrecorded, or deferrals whose date has passed.
     Overdue {
         /// At most so many tasks.
@@ -130,8 +146,8 @@ pub enum Page {
 /// What a page holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rows {
-    /// Events with their bytes and hashes.
-    Events(Vec<StoredEvent>),
+    /// Events with their bytes and hashes, and whether they were cut because a page is full.
+    Events(Vec<StoredEvent>, bool),
     /// Ids of tasks; the rows themselves are loaded with them.
     Tasks(Vec<TaskId>),
     /// Keys of projects; the rows themselves are loaded with them.
@@ -140,6 +156,8 @@ pub enum Rows {
     Bindings(Vec<Binding>),
     /// Sessions; the rows themselves are loaded with them.
     Sessions(Vec<SessionId>),
+    /// Keys of receipts; the rows themselves are loaded with them.
+    Receipts(Vec<(PrincipalName, OperationId)>),
 }
 
 /// How many of a project's tasks changed their status by the mere passing of time.
@@ -149,6 +167,15 @@ pub struct Moments {
     pub deferred_due: u64,
     /// Held tasks whose attempt has expired.
     pub expired: u64,
+}
+
+/// Which part of a task's record has been loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Newest {
+    /// So many were asked for.
+    pub count: u32,
+    /// How many there are in the store.
+    pub total: u64,
 }
 
 /// Which part of a queue has been loaded.

@@ -161,7 +161,7 @@ fn what_was_written_elsewhere_keeps_its_text_and_its_date() {
     let mut store = Store::new();
     store.apply(&issue("a", &closed.replace("\n        ", ""))).expect("applied");
     let id = store.id("a");
-    let entries = store.set.entries_of(&id).expect("covered");
+    let entries = store.set.entries.known(&id);
     let found: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.text.as_str(), entry.at.0)).collect();
     let day = 24 * 60 * 60 * 1000;
     let first = 1_767_225_600_000;

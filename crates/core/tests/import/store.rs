@@ -14,7 +14,7 @@ use tenure_core::operation::project::{CreateProject, PolicyInput};
 use tenure_core::operation::record::{ApplyImport, ImportAnswer, ImportFormat, PreviewImport};
 use tenure_core::rules::Rule;
 use tenure_core::working_set::records::Side;
-use tenure_core::working_set::{Need, Stop, WorkingSet};
+use tenure_core::working_set::{Need, Newest, Stop, WorkingSet};
 
 use crate::oracle::EVALUATED_AT;
 
@@ -114,8 +114,11 @@ impl Store {
             Need::DependenciesOf(id) => set.dependencies.cover(Side::Of(id)),
             Need::DependenciesOn(id) => set.dependencies.cover(Side::On(id)),
             Need::Blockers(id) => set.blockers.cover(id),
-            Need::Entries(id) => set.entries.cover(id),
             Need::Attempt(id) => set.attempts.load_absent(id),
+            Need::NewestEntries { task, kinds, count } => {
+                let total = set.entries.known(&task).len() as u64;
+                set.newest.insert((task, kinds), Newest { count, total });
+            }
             other => panic!("{other:?} is not expected"),
         }
     }

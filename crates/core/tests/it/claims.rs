@@ -195,36 +195,3 @@ fn limits_capabilities_and_changed_criteria_are_respected() {
     let able = world.agent_offering("able", &["gpu"]);
     world.claim(&able, None).expect("gpu");
 }
-
-#[test]
-fn cancelling_asks_what_becomes_of_those_who_wait() {
-    let (mut world, a) = World::with_project();
-    for (title, blocked_by) in [("x", json!([])), ("y", json!(["p-1"])), ("z", json!(["p-2"]))] {
-        world
-            .ok(&a, from(json!({ "project": "p", "title": title, "blocked_by": blocked_by }), "task.create"));
-    }
-    let cancel = |task: &str, dependents: Value| {
-        from(json!({ "task": task, "revision": 1, "reason": "r", "dependents": dependents }), "task.cancel")
-    };
-    assert_eq!(world.refused(&a, cancel("p-1", Value::Null)), Code::DependentsUndecided);
-    let kept = world.ok(&a, cancel("p-1", json!("keep")));
-    assert_eq!(kept["kept_waiting"], json!(["p-2"]));
-    let explained = world.ok(&a, from(json!({ "task": "p-3" }), "explain"));
-    assert!(explained["reason"].as_str().expect("text").contains("blocker_cancelled"));
-    let also = world.ok(&a, cancel("p-2", json!("cancel")));
-    assert_eq!(also["also_cancelled"], json!(["p-3"]));
-}
-
-#[test]
-fn a_held_task_is_not_cancelled_by_others_but_its_holder_is_asked_to_stop() {
-    let (mut world, a) = with_task();
-    let b = world.agent("b");
-    let claimed = world.claim(&a, Some("p-1")).expect("free");
-    let cancel = from(json!({ "task": "p-1", "revision": 1, "reason": "r" }), "task.cancel");
-    assert_eq!(world.ok(&b, cancel)["asked_to_stop"], "a");
-    let beat =
-        world.fenced(&a, &claimed.attempt, from(json!({ "task": "p-1" }), "heartbeat")).expect("alive");
-    assert!(beat.contains(r#""cancel_requested":true"#));
-    let cancel = from(json!({ "task": "p-1", "reason": "asked" }), "task.cancel");
-    world.fenced(&a, &claimed.attempt, cancel).expect("the holder cancels");
-}

@@ -1,5 +1,8 @@
 //! The rules as callers meet them, on a store that is nothing but the working set itself.
 
+mod attention;
+mod cancelling;
+mod choice;
 mod claims;
 mod deadlock;
 mod oracle;

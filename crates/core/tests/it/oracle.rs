@@ -89,6 +89,16 @@ impl Oracle {
             && self.unblocked(id)
     }
 
+    /// Whether an objective has nothing left to wait for.
+    pub fn only_waits_to_be_closed(&self, id: &TaskId) -> bool {
+        let task = &self.tasks[id];
+        let mut children = self.parents.iter().filter(|(_, parent)| parent == id).map(|(child, _)| child);
+        task.kind == Kind::Objective
+            && task.lifecycle == Lifecycle::Open
+            && self.unblocked(id)
+            && children.all(|child| self.tasks[child].lifecycle.is_finished())
+    }
+
     fn put_off(&self, task: &Task) -> bool {
         task.deferred_until.is_some_and(|until| until > self.now.wall)
     }

@@ -112,6 +112,34 @@ fn a_name_is_used_by_one_live_session_and_a_conversation_by_its_latest() {
     run(&mut world, open("n", 2, None)).expect("its presence ended");
     assert_eq!(run(&mut world, open("n", 1, None)).expect_err("replaced").code, Code::SessionClosed);
     run(&mut world, open("c", 3, Some("talk"))).expect("free");
-    run(&mut world, open("c", 4, Some("talk"))).expect("resumed");
-    assert_eq!(run(&mut world, open("c", 3, Some("talk"))).expect_err("replaced").code, Code::SessionClosed);
+    let taken = run(&mut world, open("c", 4, Some("talk"))).expect_err("its conversation is no secret");
+    assert_eq!(taken.code, Code::NameInUse);
+    assert_eq!(
+        run(&mut world, open("d", 4, Some("talk"))).expect_err("nor another name").code,
+        Code::NameInUse
+    );
+}
+
+#[test]
+fn a_session_is_replaced_while_it_lives_only_by_who_proves_to_be_it() {
+    let (mut world, a) = World::with_project();
+    world.ok(&a, from(json!({ "project": "p", "title": "t" }), "task.create"));
+    world.ok(&a, from(json!({ "key": "q", "policy": { "lease_ms": 3_600_000 } }), "project.create"));
+    world.ok(&a, from(json!({ "project": "q", "title": "t" }), "task.create"));
+    world.claim(&a, Some("q-1")).expect("ready");
+    let open = |session: u8| {
+        let input =
+            json!({ "session": format!("{session:032x}"), "name": "a", "proof_hash": "0".repeat(64) });
+        from(input, "session.open")
+    };
+    // Silent for longer than its presence, but its lease lives.
+    world.pass(1_200_000);
+    let anybody = tenure_core::envelope::Envelope::default();
+    assert_eq!(world.run(None, anybody.clone(), &open(77)).expect_err("live").code, Code::NameInUse);
+    let mut wrong = world.envelope(&a);
+    wrong.caller.as_mut().expect("a caller").proof = world.agent("b").secret.session_proof();
+    assert_eq!(world.run(None, wrong, &open(77)).expect_err("not it").code, Code::NameInUse);
+    let itself = world.envelope(&a);
+    world.run(None, itself, &open(77)).expect("proven");
+    assert!(!world.set.sessions.get(&a.session).flatten().expect("it is there").open);
 }

@@ -16,7 +16,7 @@ use tenure_core::operation::ownership::{Claim, Claimed};
 use tenure_core::operation::session::OpenSession;
 use tenure_core::secret::SessionSecret;
 use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
-use tenure_core::working_set::{Moments, Need, Page, Rows, Stop, Window, WorkingSet};
+use tenure_core::working_set::{Moments, Need, Newest, Page, Rows, Stop, Window, WorkingSet};
 
 /// A fleet in memory, its clock, and the sessions that act on it.
 pub struct World {
@@ -100,6 +100,14 @@ impl World {
     pub fn ok(&mut self, agent: &Agent, operation: impl Into<AnyOperation>) -> serde_json::Value {
         let answer = self.try_as(agent, operation).expect("accepted");
         serde_json::from_str(&answer).expect("an answer is JSON")
+    }
+
+    /// Creates a task of project `p` with the title `work`, unless `more` says otherwise.
+    pub fn task(&mut self, agent: &Agent, more: &serde_json::Value) -> serde_json::Value {
+        self.ok(
+            agent,
+            from(with(&serde_json::json!({ "project": "p", "title": "work" }), more), "task.create"),
+        )
     }
 
     /// The code of a refusal.
@@ -233,7 +241,10 @@ impl World {
             Need::AttemptsOf(id) => set.attempts.cover(AttemptIndex::Task(id)),
             Need::CurrentAttemptsOf(session) => set.attempts.cover(AttemptIndex::CurrentOf(session)),
             Need::CurrentAttemptsIn(project) => set.attempts.cover(AttemptIndex::CurrentIn(project)),
-            Need::Entries(id) => set.entries.cover(id),
+            Need::NewestEntries { task, kinds, .. } => {
+                let total = set.entries.known(&task).len() as u64;
+                set.newest.insert((task, kinds), Newest { count: u32::MAX, total });
+            }
             Need::Receipt(principal, operation) => set.receipts.load_absent((principal, operation)),
             Need::Queue { project, source, after, .. } => {
                 let window = Window { from: after, to: Rank::FIRST, complete: true };
@@ -253,7 +264,7 @@ impl World {
                 let wanted = set.events.iter().filter(|stored| {
                     stored.event.number > *after && (task.is_none() || stored.event.task == *task)
                 });
-                Rows::Events(wanted.cloned().collect())
+                Rows::Events(wanted.cloned().collect(), false)
             }
             Page::Tasks { project, queues, after, .. } => {
                 let mut ids: Vec<TaskId> = set
@@ -280,6 +291,11 @@ impl World {
             Page::Sessions { .. } => {
                 Rows::Sessions(set.sessions.rows().filter(|s| s.open).map(|s| s.id.clone()).collect())
             }
+            Page::AgedReceipts { before, .. } => {
+                let aged =
+                    set.receipts.rows().filter(|receipt| receipt.at < *before && receipt.answer.is_some());
+                Rows::Receipts(aged.map(|r| (r.principal.clone(), r.operation_id.clone())).collect())
+            }
             Page::Overdue { .. } => {
                 let overdue = set.tasks.rows().filter(|task| {
                     let attempt = task.current_attempt().and_then(|id| set.attempts.get(&id).flatten());
@@ -290,6 +306,13 @@ impl World {
             }
         }
     }
+}
+
+/// An input with further fields.
+pub fn with(input: &serde_json::Value, more: &serde_json::Value) -> serde_json::Value {
+    let mut input = input.clone();
+    input.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    input
 }
 
 /// A task id.

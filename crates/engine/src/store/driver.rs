@@ -222,9 +222,9 @@ impl<'a> Values<'a> {
         self.0.push(integer.map_or(Value::Null, Value::Integer));
     }
 
-    /// A number that counts something.
+    /// A number that counts something. The store's numbers end below 2^63: what lies beyond compares as their end.
     pub fn count(&mut self, count: u64) {
-        self.integer(i64::try_from(count).expect("no counter reaches 2^63"));
+        self.integer(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A flag.

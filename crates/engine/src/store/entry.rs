@@ -1,17 +1,55 @@
 //! Entries of tasks' records.
 
-use tenure_core::model::attempt::Entry;
-use tenure_core::model::ids::EventNumber;
+use tenure_core::model::attempt::{Entry, EntryKind};
+use tenure_core::model::ids::{EventNumber, TaskId};
+use tenure_core::model::limits::PAGE_TEXT_BYTES;
 use tenure_core::model::time::WallTime;
+use tenure_core::working_set::table::Table;
 
-use super::driver::{Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, Stored};
+use super::driver::{Driver, Fields, StoreError, Values};
+use super::rows::{Shape, Stored};
 
 static ENTRY: Shape =
     Shape::new("entry", &["number", "task", "attempt", "kind", "principal", "at", "text", "data"], 1, 2);
 
-/// Entries by task.
-pub static OF_TASK: Lookup = Lookup::new(&ENTRY, &["task"], "");
+/// The newest entries of a task. The seven words are the kinds asked for, repeated to fill them; `{columns}` stands
+/// for an entry's columns.
+pub const NEWEST: &str = "SELECT {columns} FROM entry WHERE task = $1 \
+     AND kind IN ($2, $3, $4, $5, $6, $7, $8) ORDER BY number DESC LIMIT $9";
+/// How many entries a task has.
+pub const COUNT: &str = "SELECT count(*) FROM entry WHERE task = $1";
+
+/// Loads a task's newest entries of some kinds, as far as they fit into a page of text, and counts all it has.
+pub fn load_newest(
+    driver: &mut dyn Driver,
+    entries: &mut Table<Entry>,
+    (task, kinds): (&TaskId, &[EntryKind]),
+    count: u32,
+) -> Result<u64, StoreError> {
+    let mut values = Values::default();
+    values.shown(task);
+    for kind in kinds.iter().cycle().take(EntryKind::ALL.len()) {
+        values.text(kind.as_str());
+    }
+    values.integer(i64::from(count));
+    let mut bytes = 0;
+    driver.query(&NEWEST.replace("{columns}", &ENTRY.columns().join(", ")), &values.0, &mut |row| {
+        if bytes <= PAGE_TEXT_BYTES {
+            let entry = Entry::read(&mut Fields::of(row))?;
+            bytes += entry.text.len();
+            entries.load(entry);
+        }
+        Ok(())
+    })?;
+    let mut values = Values::default();
+    values.shown(task);
+    let mut total = 0;
+    driver.query(COUNT, &values.0, &mut |row| {
+        total = Fields::of(row).count()?;
+        Ok(())
+    })?;
+    Ok(total)
+}
 
 impl Stored for Entry {
     fn shape() -> &'static Shape {

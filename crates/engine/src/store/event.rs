@@ -2,6 +2,7 @@
 
 use tenure_core::model::event::{Event, StoredEvent};
 use tenure_core::model::ids::{Digest, EventNumber, TaskId};
+use tenure_core::model::limits::PAGE_TEXT_BYTES;
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Shape, insert};
@@ -77,15 +78,25 @@ pub fn rows_after(
     Ok(rows)
 }
 
-/// The next events, read for a caller.
+/// The next events, read for a caller, and whether they were cut because a page of text is full.
 pub fn after(
     driver: &mut dyn Driver,
     after: EventNumber,
     task: Option<&TaskId>,
     count: u32,
-) -> Result<Vec<StoredEvent>, StoreError> {
-    let rows = rows_after(driver, after, task, count)?;
-    rows.into_iter().map(EventRow::parse).collect()
+) -> Result<(Vec<StoredEvent>, bool), StoreError> {
+    let mut rows = rows_after(driver, after, task, count)?;
+    let mut bytes = 0;
+    let fitting = rows.iter().take_while(|row| {
+        let fits = bytes <= PAGE_TEXT_BYTES;
+        bytes += row.bytes.len();
+        fits
+    });
+    let fitting = fitting.count();
+    let cut = fitting < rows.len();
+    rows.truncate(fitting);
+    let events = rows.into_iter().map(EventRow::parse).collect::<Result<_, _>>()?;
+    Ok((events, cut))
 }
 
 impl EventRow {

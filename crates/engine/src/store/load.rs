@@ -11,7 +11,7 @@ use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::task::Rank;
 use tenure_core::model::time::Now;
 use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
-use tenure_core::working_set::{Need, Source, WorkingSet};
+use tenure_core::working_set::{Need, Newest, Source, WorkingSet};
 
 use super::driver::{Driver, StoreError};
 use super::rows::{load_by_index, load_by_key};
@@ -39,7 +39,6 @@ struct Wanted {
     attempts: Vec<AttemptId>,
     current_of: Vec<SessionId>,
     current_in: Vec<ProjectKey>,
-    entries: Vec<TaskId>,
     receipts: Vec<(PrincipalName, OperationId)>,
     /// The most rows that anybody asked for, and how many asked.
     queues: BTreeMap<(ProjectKey, Source, Rank), (u32, u32)>,
@@ -74,7 +73,10 @@ pub fn load(
             Need::Attempt(id) => wanted.attempts.push(id),
             Need::CurrentAttemptsOf(session) => wanted.current_of.push(session),
             Need::CurrentAttemptsIn(project) => wanted.current_in.push(project),
-            Need::Entries(task) => wanted.entries.push(task),
+            Need::NewestEntries { task, kinds, count } => {
+                let total = entry::load_newest(driver, &mut set.entries, (&task, kinds), count)?;
+                set.newest.insert((task, kinds), Newest { count, total });
+            }
             Need::Receipt(principal, operation) => wanted.receipts.push((principal, operation)),
             Need::AttemptsOf(task) => {
                 if set.attempts.find(&AttemptIndex::Task(task.clone())).is_none() {
@@ -161,7 +163,7 @@ fn walked(need: &Need) -> Option<&TaskId> {
         | Need::AttemptsOf(_)
         | Need::CurrentAttemptsOf(_)
         | Need::CurrentAttemptsIn(_)
-        | Need::Entries(_)
+        | Need::NewestEntries { .. }
         | Need::Receipt(..)
         | Need::Queue { .. }
         | Need::Page(_) => None,
@@ -227,8 +229,6 @@ impl Wanted {
         load_by_index(driver, &mut set.attempts, &attempt::CURRENT_OF, of, attempt_text)?;
         let inside = take(&mut self.current_in).into_iter().map(AttemptIndex::CurrentIn).collect();
         load_by_index(driver, &mut set.attempts, &attempt::CURRENT_IN, inside, attempt_text)?;
-        let entries = take(&mut self.entries);
-        load_by_index(driver, &mut set.entries, &entry::OF_TASK, entries, ToString::to_string)?;
         load_by_key(driver, &mut set.receipts, &receipt::BY_ID, take(&mut self.receipts))
     }
 }

@@ -1,5 +1,6 @@
 //! Pages of lists.
 
+use tenure_core::model::event::Receipt;
 use tenure_core::model::ids::ProjectKey;
 use tenure_core::model::task::{Queue, Task};
 use tenure_core::model::time::Now;
@@ -7,13 +8,14 @@ use tenure_core::working_set::{Page, Rows, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Stored, load_by_key};
-use super::{body, event, project, queue, session, task};
+use super::{body, event, project, queue, receipt, session, task};
 
 /// Loads a page with the rows that it names.
 pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
     let rows = match page {
         Page::Events { after, task, count } => {
-            Rows::Events(event::after(driver, *after, task.as_ref(), *count)?)
+            let (events, cut) = event::after(driver, *after, task.as_ref(), *count)?;
+            Rows::Events(events, cut)
         }
         Page::Tasks { project, queues, after, count } => {
             let tasks = by_number(driver, project, queues, *after, *count)?;
@@ -38,6 +40,13 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             let ids = sessions.iter().map(|session| session.id.clone()).collect();
             sessions.into_iter().for_each(|session| set.sessions.load(session));
             Rows::Sessions(ids)
+        }
+        Page::AgedReceipts { before, count } => {
+            let receipts = receipt::aged(driver, *before, *count)?;
+            let key = |receipt: &Receipt| (receipt.principal.clone(), receipt.operation_id.clone());
+            let keys = receipts.iter().map(key).collect();
+            receipts.into_iter().for_each(|receipt| set.receipts.load(receipt));
+            Rows::Receipts(keys)
         }
         Page::Overdue { count } => Rows::Tasks(queue::load_overdue(driver, set, now, *count)?),
     };

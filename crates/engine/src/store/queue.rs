@@ -2,14 +2,14 @@
 
 use tenure_core::model::attempt::Attempt;
 use tenure_core::model::ids::{AttemptId, ProjectKey, TaskId};
-use tenure_core::model::limits::PAGE_ROWS;
+use tenure_core::model::limits::{PAGE_ROWS, RECEIPT_MS};
 use tenure_core::model::task::{Body, Priority, Rank, Task};
-use tenure_core::model::time::{FleetTime, Now};
+use tenure_core::model::time::{FleetTime, Now, WallTime};
 use tenure_core::working_set::{Moments, Source, Window, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Stored, load_by_key};
-use super::{attempt, body, task};
+use super::{attempt, body, receipt, task};
 
 /// The ready queue after a place. `{columns}` stands for a task's columns.
 pub const READY: &str = "SELECT {columns} FROM task WHERE queue = 'ready' AND project = $1 \
@@ -229,7 +229,8 @@ pub fn load_overdue(
 /// Whether there is anything overdue to record.
 pub fn any_overdue(driver: &mut dyn Driver, now: Now) -> Result<bool, StoreError> {
     let (attempts, deferred) = overdue(driver, now, 1)?;
-    Ok(!attempts.is_empty() || !deferred.is_empty())
+    let aged = receipt::aged(driver, WallTime(now.wall.0 - RECEIPT_MS), 1)?;
+    Ok(!attempts.is_empty() || !deferred.is_empty() || !aged.is_empty())
 }
 
 /// Whether any lease still lives, so that the fleet's time must go on being committed.

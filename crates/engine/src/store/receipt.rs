@@ -4,7 +4,7 @@ use tenure_core::model::event::Receipt;
 use tenure_core::model::ids::Epoch;
 use tenure_core::model::time::WallTime;
 
-use super::driver::{Fields, StoreError, Values};
+use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Lookup, Shape, Stored};
 
 static RECEIPT: Shape = Shape::new(
@@ -16,6 +16,24 @@ static RECEIPT: Shape = Shape::new(
 
 /// Receipts by caller and operation id.
 pub static BY_ID: Lookup = Lookup::new(&RECEIPT, &["principal", "operation_id"], "");
+
+/// Receipts that still have their answer and are older than a moment. `{columns}` stands for a receipt's columns.
+pub const AGED: &str =
+    "SELECT {columns} FROM receipt WHERE answer IS NOT NULL AND at < $1 ORDER BY at LIMIT $2";
+
+/// The oldest receipts from before a moment whose answers are still kept.
+pub fn aged(driver: &mut dyn Driver, before: WallTime, count: u32) -> Result<Vec<Receipt>, StoreError> {
+    let mut values = Values::default();
+    values.integer(before.0);
+    values.integer(i64::from(count));
+    let mut receipts = Vec::new();
+    let sql = AGED.replace("{columns}", &RECEIPT.columns().join(", "));
+    driver.query(&sql, &values.0, &mut |row| {
+        receipts.push(Receipt::read(&mut Fields::of(row))?);
+        Ok(())
+    })?;
+    Ok(receipts)
+}
 
 impl Stored for Receipt {
     fn shape() -> &'static Shape {

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
 
@@ -65,6 +66,11 @@ impl Sqlite {
     }
 
     fn settings(&self, role: Role) -> Result<(), StoreError> {
+        // Without it a statement that compares a range is planned anew whenever other values are bound to it.
+        let stable = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true);
+        if !stable.map_err(error)? {
+            return Err(StoreError::new(Class::Other, "plans follow the values that are bound"));
+        }
         self.set("synchronous", 2)?;
         self.set("foreign_keys", 1)?;
         self.set("cache_size", -CACHE_KIB)?;

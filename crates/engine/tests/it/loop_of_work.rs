@@ -1,6 +1,7 @@
 //! Real operations on a real store: sessions, replays, groups of claims, and time.
 
 use serde_json::{Value, json};
+use tenure_core::model::limits::RECEIPT_MS;
 use tenure_core::model::refusal::Code;
 use tenure_engine::Command;
 
@@ -41,6 +42,23 @@ fn a_task_goes_from_creation_to_done() {
         let ready = world.ask(operation("ready", json!({ "project": "afc" })));
         assert_eq!((&ready["total"], &ready["tasks"][0]["id"]), (&json!(1), &json!("afc-2")));
         assert_eq!(world.number("SELECT count(*) FROM event"), world.number("SELECT event FROM fleet"));
+    });
+}
+
+#[test]
+fn a_repeated_heartbeat_renews_once_and_one_without_an_id_is_refused() {
+    on_every_store(|mut world| {
+        let bob = Agent::new("bob", 1);
+        with_tasks(&mut world, &bob, 1);
+        let claimed = world.done(claim(&bob));
+        let beat = bob.fenced(operation("heartbeat", json!({ "task": "afc-1" })), &claimed);
+        world.clocks.pass(1_000);
+        assert_eq!(world.done(beat.clone())["expires_in_ms"], 600_000);
+        world.clocks.pass(1_000);
+        assert_eq!(world.done(beat.clone())["expires_in_ms"], 599_000);
+        let mut unnamed = beat;
+        unnamed.envelope.operation_id = None;
+        assert_eq!(world.refused(unnamed), Code::InvalidInput);
     });
 }
 
@@ -105,10 +123,12 @@ fn an_operation_id_means_one_request() {
         let note = |text: &str| bob.command(operation("note", json!({ "task": "afc-1", "text": text })));
         world.done(with_id(note("a"), "same"));
         assert_eq!(world.refused(with_id(note("b"), "same")), Code::OperationConflict);
-        world
-            .driver
-            .execute("UPDATE receipt SET answer = NULL WHERE operation_id = 'same'", &[])
-            .expect("edited");
+        world.clocks.pass(RECEIPT_MS);
+        let mut record = bob.command(tenure_core::operation::record::RecordOverdue {});
+        record.envelope.caller = None;
+        assert_eq!(world.done(record.clone())["tombstones"], 0, "a receipt is kept to the end of its term");
+        world.clocks.pass(1);
+        assert!(world.done(record)["tombstones"].as_u64() > Some(0));
         assert_eq!(world.refused(with_id(note("a"), "same")), Code::ReceiptExpired);
         // Ids belong to a principal: another one may use the same.
         let eve = Agent::new("eve", 2);
@@ -217,4 +237,27 @@ fn a_long_chain_is_walked_to_its_end_and_a_circle_is_refused() {
     assert_eq!(world.refused(edge(1, length)), Code::DependencyCycle);
     let ready = world.ask(operation("ready", json!({ "project": "afc" })));
     assert_eq!((&ready["total"], &ready["tasks"][0]["id"]), (&json!(1), &json!("afc-1")));
+}
+
+#[test]
+fn a_cursor_beyond_every_counter_is_refused_and_the_largest_one_is_an_empty_page() {
+    let mut world = World::in_memory();
+    let bob = Agent::new("bob", 1);
+    with_tasks(&mut world, &bob, 1);
+    for (number, answered) in [(i64::MAX as u64, true), (i64::MAX as u64 + 1, false), (u64::MAX, false)] {
+        for (name, input) in [
+            ("task.list", json!({ "project": "afc", "cursor": format!("1.{number}") })),
+            ("ready", json!({ "project": "afc", "cursor": format!("1.4.{}.{number}", i64::MAX) })),
+        ] {
+            let page = world.asked(operation(name, input));
+            match page {
+                Ok(page) => assert!(answered && page["tasks"] == json!([]), "{name} {number}: {page}"),
+                Err(refusal) => {
+                    assert!(!answered && refusal.code == Code::InvalidInput, "{name} {number}: {refusal:?}");
+                }
+            }
+        }
+    }
+    let events = world.ask(operation("events", json!({ "after": format!("1-{}", i64::MAX) })));
+    assert_eq!(events["events"], json!([]));
 }

@@ -1,5 +1,7 @@
 //! The hot questions are answered from indexes: their plans are part of what the store promises.
 
+use tenure_core::model::attempt::Entry;
+use tenure_core::model::event::Receipt;
 use tenure_core::model::task::Task;
 use tenure_engine::execute::prepare;
 use tenure_engine::store::rows::{Lookup, Stored};
@@ -32,6 +34,20 @@ fn check(sql: &str, index: &str) {
 fn the_ready_queue_is_read_in_order_without_sorting() {
     check(queue::READY, "USING INDEX task_ready (project=? AND (priority,ready_at,number)>(?,?,?))");
     assert!(!plan(queue::READY).contains("TEMP B-TREE"));
+}
+
+#[test]
+fn a_tasks_newest_entries_are_read_backwards_and_no_further() {
+    let sql = entry::NEWEST.replace("{columns}", &Entry::shape().columns().join(", "));
+    assert!(plan(&sql).contains("INDEX entry_task (task=?)"), "{}", plan(&sql));
+    assert!(!plan(&sql).contains("TEMP B-TREE"), "{}", plan(&sql));
+    assert!(plan(entry::COUNT).contains("COVERING INDEX entry_task (task=?)"), "{}", plan(entry::COUNT));
+}
+
+#[test]
+fn old_receipts_are_found_without_looking_at_young_ones() {
+    let sql = receipt::AGED.replace("{columns}", &Receipt::shape().columns().join(", "));
+    assert!(plan(&sql).contains("INDEX receipt_age (at<?)"), "{}", plan(&sql));
 }
 
 #[test]
@@ -78,7 +94,6 @@ fn every_lookup_of_many_keys_uses_an_index() {
         (&attempt::BY_ID, "PRIMARY KEY (id=?)"),
         (&attempt::CURRENT_OF, "INDEX attempt_session (session=?)"),
         (&attempt::CURRENT_IN, "INDEX attempt_stops (project=?)"),
-        (&entry::OF_TASK, "INDEX entry_task (task=?)"),
         (&receipt::BY_ID, "(principal=? AND operation_id=?)"),
     ];
     for (lookup, index) in lookups {

@@ -309,7 +309,7 @@ fn attempts_entries_and_receipts() {
             Need::CurrentAttemptsOf(held.session.clone()),
             Need::CurrentAttemptsIn(key()),
             Need::Attempt(other.id.clone()),
-            Need::Entries(id(1)),
+            Need::NewestEntries { task: id(1), kinds: EntryKind::ALL, count: 5 },
             Need::Receipt(receipt.principal.clone(), receipt.operation_id.clone()),
             Need::Receipt(receipt.principal.clone(), "new".parse().expect("valid")),
         ];
@@ -318,7 +318,7 @@ fn attempts_entries_and_receipts() {
         assert_eq!(set.current_attempts_of(&held.session), Ok(vec![held.clone()]));
         assert_eq!(set.current_attempts_in(&key()), Ok(vec![held.clone()]));
         assert_eq!(set.attempt(&other.id), Ok(Some(other.clone())));
-        assert_eq!(set.entries_of(&id(1)), Ok(vec![entry.clone()]));
+        assert_eq!(set.newest_entries(&id(1), EntryKind::ALL, 5), Ok((vec![entry.clone()], 1)));
         assert_eq!(set.receipt(&receipt.principal, &receipt.operation_id), Ok(Some(receipt.clone())));
         assert_eq!(set.receipt(&receipt.principal, &unknown), Ok(None));
     });

@@ -84,16 +84,19 @@ fn run(
     answers
 }
 
-#[test]
-fn a_group_shares_its_statements() {
+fn counted() -> (World, Counts) {
     let counts = Counts::default();
     let inner = Sqlite::in_memory().expect("a database");
-    let mut world = World::on(Box::new(Counting { inner, counts: counts.clone() }), None, None);
+    (World::on(Box::new(Counting { inner, counts: counts.clone() }), None, None), counts)
+}
+
+#[test]
+fn a_group_shares_its_statements() {
+    let (mut world, counts) = counted();
     let agents: Vec<Agent> = (1..=64).map(|n| Agent::new(&format!("agent-{n}"), n)).collect();
     with_tasks(&mut world, &agents[0], 200);
     world.batch(agents[1..].iter().map(Agent::open).collect()).expect("the store works");
-    // One more for each claim: when its session was last served is asked for only once a rule decides.
-    let held = run(&mut world, &counts, "claims", 20 + agents.len(), agents.iter().map(claim).collect());
+    let held = run(&mut world, &counts, "claims", 20, agents.iter().map(claim).collect());
     let fenced = |name: &str| -> Vec<Command> {
         let pairs = agents.iter().zip(&held);
         pairs
@@ -102,4 +105,32 @@ fn a_group_shares_its_statements() {
     };
     run(&mut world, &counts, "heartbeats", 8, fenced("heartbeat"));
     run(&mut world, &counts, "closes", 20, fenced("close"));
+}
+
+/// A hub of a thousand and a tree of hundreds of levels are ordinary work: what they cost grows with their size and
+/// not with its square, so that nobody else's heartbeat waits for them.
+#[test]
+fn wide_and_deep_graphs_take_few_statements() {
+    let (mut world, counts) = counted();
+    let bob = Agent::new("bob", 1);
+    with_tasks(&mut world, &bob, 2);
+    let create = |more: serde_json::Value| {
+        let mut input = json!({ "project": "afc", "title": "one of many" });
+        input.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        bob.command(operation("task.create", input))
+    };
+    for _ in 0..10 {
+        let waiting = (0..100).map(|_| create(json!({ "blocked_by": ["afc-1"] }))).collect();
+        world.batch(waiting).expect("the store works");
+    }
+    for level in 0..300 {
+        let parent = if level == 0 { 2 } else { 1002 + level };
+        world.done(create(json!({ "parents": [format!("afc-{parent}")] })));
+    }
+    let held = world.done(bob.command(operation("claim", json!({ "task": "afc-1" }))));
+    let close = bob.fenced(operation("close", json!({ "task": "afc-1" })), &held);
+    let closed = run(&mut world, &counts, "closing a hub", 150, vec![close]);
+    assert_eq!(closed[0]["freed"].as_array().map(Vec::len), Some(1_000));
+    let add = bob.command(operation("dependency.add", json!({ "task": "afc-2", "on": "afc-3" })));
+    run(&mut world, &counts, "blocking the root of a deep tree", 2_000, vec![add]);
 }

@@ -95,12 +95,17 @@ impl World {
     }
 
     /// Asks a question.
-    pub fn ask(&mut self, operation: impl Into<AnyOperation>) -> serde_json::Value {
+    pub fn asked(&mut self, operation: impl Into<AnyOperation>) -> Result<serde_json::Value, Refusal> {
         let wall = WallTime(self.clocks.wall_ms());
         let answer =
             read(&mut *self.driver, &operation.into(), &Envelope::default(), wall, Durations::default());
-        let answer = answer.expect("the store works").expect("answered");
-        serde_json::from_str(&answer).expect("answers are JSON")
+        let answer = answer.expect("the store works")?;
+        Ok(serde_json::from_str(&answer).expect("answers are JSON"))
+    }
+
+    /// Asks a question that must be answered.
+    pub fn ask(&mut self, operation: impl Into<AnyOperation>) -> serde_json::Value {
+        self.asked(operation).expect("answered")
     }
 
     /// A number that the store tells.

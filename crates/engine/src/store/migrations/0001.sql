@@ -209,3 +209,5 @@ CREATE TABLE receipt (
     answer TEXT,
     PRIMARY KEY (principal, operation_id)
 ) STRICT;
+-- Answers old enough to be forgotten. Receipts come in the order of time, so this index only grows at its end.
+CREATE INDEX receipt_age ON receipt (at) WHERE answer IS NOT NULL;

@@ -1,0 +1,108 @@
+//! Cancelling: what becomes of those who wait, who stands in a task's place, and what a holder hears.
+
+use serde_json::{Value, json};
+use tenure_core::model::refusal::Code;
+
+use crate::world::{Agent, World, from, with};
+
+#[test]
+fn cancelling_asks_what_becomes_of_those_who_wait() {
+    let (mut world, a) = World::with_project();
+    for blocked_by in [json!([]), json!(["p-1"]), json!(["p-2"])] {
+        world.task(&a, &json!({ "blocked_by": blocked_by }));
+    }
+    assert_eq!(world.refused(&a, cancel("p-1", &json!({}))), Code::DependentsUndecided);
+    let kept = world.ok(&a, cancel("p-1", &json!({ "dependents": "keep" })));
+    assert_eq!(kept["kept_waiting"], json!(["p-2"]));
+    let explained = world.ok(&a, from(json!({ "task": "p-3" }), "explain"));
+    assert!(explained["reason"].as_str().expect("text").contains("blocker_cancelled"));
+    let also = world.ok(&a, cancel("p-2", &json!({ "dependents": "cancel" })));
+    assert_eq!(also["also_cancelled"], json!(["p-3"]));
+}
+
+#[test]
+fn a_held_task_is_not_cancelled_by_others_but_its_holder_is_asked_to_stop() {
+    let (mut world, a) = World::with_project();
+    world.task(&a, &json!({}));
+    let b = world.agent("b");
+    let claimed = world.claim(&a, Some("p-1")).expect("free");
+    assert_eq!(world.ok(&b, cancel("p-1", &json!({})))["asked_to_stop"], "a");
+    let beat =
+        world.fenced(&a, &claimed.attempt, from(json!({ "task": "p-1" }), "heartbeat")).expect("alive");
+    assert!(beat.contains(r#""cancel_requested":true"#));
+    world.fenced(&a, &claimed.attempt, cancel("p-1", &json!({}))).expect("the holder cancels");
+}
+
+/// Three tasks, of which the second waits for the first, and the first is superseded by the third.
+fn superseded() -> (World, Agent) {
+    let (mut world, a) = World::with_project();
+    for blocked_by in [json!([]), json!(["p-1"]), json!([])] {
+        world.task(&a, &json!({ "blocked_by": blocked_by }));
+    }
+    world.ok(&a, cancel("p-1", &json!({ "resolution": "superseded", "successor": "p-3" })));
+    (world, a)
+}
+
+fn cancel(task: &str, more: &Value) -> tenure_core::operation::catalog::AnyOperation {
+    from(with(&json!({ "task": task, "revision": 1, "reason": "r" }), more), "task.cancel")
+}
+
+#[test]
+fn who_waits_for_what_a_task_replaced_waits_for_the_task() {
+    let (mut world, a) = superseded();
+    assert_eq!(world.refused(&a, cancel("p-3", &json!({}))), Code::DependentsUndecided);
+    let released = world.ok(&a, cancel("p-3", &json!({ "dependents": "release" })));
+    assert_eq!(released["released"], json!(["p-2"]));
+    world.claim(&a, Some("p-2")).expect("it waits for nothing any more");
+
+    let (mut world, a) = superseded();
+    let also = world.ok(&a, cancel("p-3", &json!({ "dependents": "cancel" })));
+    assert_eq!(also["also_cancelled"], json!(["p-2"]));
+
+    let (mut world, a) = superseded();
+    world.task(&a, &json!({ "blocked_by": ["p-2"] }));
+    let round = cancel("p-3", &json!({ "resolution": "superseded", "successor": "p-4" }));
+    assert_eq!(world.refused(&a, round), Code::DependencyCycle);
+}
+
+#[test]
+fn a_successor_that_was_cancelled_leaves_those_who_wait_undecided() {
+    let (mut world, a) = World::with_project();
+    for blocked_by in [json!([]), json!(["p-1"]), json!([])] {
+        world.task(&a, &json!({ "blocked_by": blocked_by }));
+    }
+    world.ok(&a, cancel("p-3", &json!({ "resolution": "rejected" })));
+    let duplicate = json!({ "resolution": "duplicate", "successor": "p-3" });
+    assert_eq!(world.refused(&a, cancel("p-1", &duplicate)), Code::DependentsUndecided);
+    let kept = json!({ "resolution": "duplicate", "successor": "p-3", "dependents": "keep" });
+    assert_eq!(world.ok(&a, cancel("p-1", &kept))["kept_waiting"], json!(["p-2"]));
+}
+
+#[test]
+fn an_edge_that_carries_a_successor_stays() {
+    let (mut world, a) = superseded();
+    let edge = json!({ "task": "p-3", "on": "p-1", "kind": "supersedes" });
+    assert_eq!(world.refused(&a, from(edge, "dependency.remove")), Code::StateConflict);
+    let claimed = world.claim(&a, Some("p-3")).expect("free");
+    let closed = world.fenced(&a, &claimed.attempt, from(json!({ "task": "p-3" }), "close")).expect("closed");
+    let closed: Value = serde_json::from_str(&closed).expect("JSON");
+    assert_eq!(closed["freed"], json!(["p-2"]));
+}
+
+#[test]
+fn a_resolution_and_its_successor_fit_each_other() {
+    let (mut world, a) = World::with_project();
+    for _ in 0..2 {
+        world.task(&a, &json!({}));
+    }
+    for (more, code) in [
+        (json!({ "resolution": "done" }), Code::InvalidInput),
+        (json!({ "resolution": "duplicate" }), Code::InvalidInput),
+        (json!({ "successor": "p-2" }), Code::InvalidInput),
+        (json!({ "resolution": "duplicate", "successor": "p-1" }), Code::DependencyCycle),
+        (json!({ "resolution": "superseded", "successor": "p-9" }), Code::NotFound),
+        (json!({ "revision": 7 }), Code::RevisionConflict),
+    ] {
+        assert_eq!(world.refused(&a, cancel("p-1", &more)), code, "{more}");
+    }
+}

@@ -1,0 +1,4 @@
+//! Real daemons and real clients under attack.
+
+mod checkers;
+mod processes;

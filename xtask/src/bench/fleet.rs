@@ -1,0 +1,282 @@
+//! The fleet that figures are measured on: 100,000 tasks in two projects and the sessions of 64 clients, made by the
+//! engine itself, so that every row is the product's own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tenure_core::envelope::{Caller, Envelope};
+use tenure_core::model::ids::{Digest, OperationId, SessionId, TaskId};
+use tenure_core::model::limits::{BATCH_COMMANDS, Durations};
+use tenure_core::operation::catalog::AnyOperation;
+use tenure_core::operation::ownership::Claim;
+use tenure_core::operation::session::OpenSession;
+use tenure_core::operation::{project, task};
+use tenure_core::secret::{SessionSecret, digest};
+use tenure_engine::Command;
+use tenure_engine::clock::{FleetClock, MachineClocks};
+use tenure_engine::execute::{prepare, run_batch};
+use tenure_engine::store::driver::Driver;
+use tenure_engine::store::folder::{Hold, hold};
+use tenure_engine::store::sqlite::{Role, Sqlite};
+
+/// How many clients claim at once.
+pub const CLIENTS: u64 = 64;
+/// How many sessions each client has.
+const SESSIONS_PER_CLIENT: u64 = 64;
+/// How many tasks there are.
+pub const TASKS: u64 = 100_000;
+/// How many stand in each of the two projects.
+const TASKS_PER_PROJECT: u64 = TASKS / 2;
+/// A stride without a common divisor with the tasks of a project: neighbours in time are none in the table.
+const STRIDE: u64 = 7_919;
+
+/// How a claim says what it wants. Each kind has a project of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The next task that is eligible.
+    Next,
+    /// The task of this name.
+    Named,
+}
+
+impl Kind {
+    /// How many of its sessions a client takes turns with. Whoever asks for the next task is asked what it holds, and an
+    /// agent holds few tasks at a time: so that no session holds hundreds after a slice, such a client is another
+    /// agent at every claim. A claim by name does not look at what its session holds, and one session is enough.
+    fn sessions(self) -> u64 {
+        match self {
+            Self::Next => SESSIONS_PER_CLIENT,
+            Self::Named => 1,
+        }
+    }
+
+    /// The project's key.
+    pub fn project(self) -> &'static str {
+        match self {
+            Self::Next => "next",
+            Self::Named => "named",
+        }
+    }
+}
+
+/// A client's session.
+pub struct Agent {
+    number: u64,
+    /// The session's id.
+    pub session: SessionId,
+    secret: SessionSecret,
+    /// What proves the session, as it travels.
+    pub proof: String,
+}
+
+impl Agent {
+    fn new(number: u64) -> Result<Self, String> {
+        let bytes = number.to_be_bytes();
+        let secret = SessionSecret::new(digest("bench secret", &[&bytes]).0);
+        let session = digest("bench session", &[&bytes]).to_string()[..32].parse()?;
+        Ok(Self { number, session, proof: secret.session_proof().to_wire(), secret })
+    }
+
+    fn opening(&self) -> Result<Command, String> {
+        let operation = OpenSession {
+            session: self.session.clone(),
+            proof_hash: self.secret.session_proof().hash(),
+            name: format!("agent-{:05}", self.number).parse()?,
+            conversation: None,
+            parent: None,
+            harness: Some("bench".to_owned()),
+            workstation: None,
+            capabilities: Vec::new(),
+        };
+        let operation_id = Some(operation_id("open", self.number)?);
+        Ok(Command {
+            operation: operation.into(),
+            envelope: Envelope { operation_id, ..Envelope::default() },
+        })
+    }
+
+    fn command(&self, operation: AnyOperation, operation_id: OperationId) -> Command {
+        let caller = Caller { session: self.session.clone(), proof: self.secret.session_proof() };
+        let token_hash = Some(self.token_hash(&operation_id));
+        let operation_id = Some(operation_id);
+        let envelope = Envelope { caller: Some(caller), operation_id, token_hash, ..Envelope::default() };
+        Command { operation, envelope }
+    }
+
+    fn token_hash(&self, operation_id: &OperationId) -> Digest {
+        self.secret.lease_token(operation_id).hash()
+    }
+}
+
+/// The sessions, and who claims what at which turn.
+pub struct Agents(Vec<Agent>);
+
+/// One claim, before it is sent or run.
+pub struct Ask<'a> {
+    /// Who asks.
+    pub agent: &'a Agent,
+    /// Under which id.
+    pub operation_id: OperationId,
+    /// The hash of the lease token.
+    pub token_hash: Digest,
+    /// For what.
+    pub claim: Claim,
+}
+
+impl Ask<'_> {
+    fn command(self) -> Command {
+        self.agent.command(self.claim.into(), self.operation_id)
+    }
+}
+
+impl Agents {
+    /// Draws the sessions, always the same.
+    pub fn draw() -> Result<Self, String> {
+        (0..CLIENTS * SESSIONS_PER_CLIENT).map(Agent::new).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// A client's claim at its turn.
+    pub fn ask(&self, kind: Kind, client: u64, turn: u64) -> Result<Ask<'_>, String> {
+        let place = client * SESSIONS_PER_CLIENT + turn % kind.sessions();
+        let agent = &self.0[usize::try_from(place).expect("there are few agents")];
+        let number = client + turn * CLIENTS;
+        if number >= TASKS_PER_PROJECT {
+            return Err(format!("the {TASKS_PER_PROJECT} tasks of a project were too few for this machine"));
+        }
+        let operation_id = operation_id(kind.project(), number)?;
+        let (task, projects) = match kind {
+            Kind::Next => (None, vec![kind.project().parse()?]),
+            Kind::Named => (Some(named(number)?), Vec::new()),
+        };
+        let claim = Claim { task, projects, another: true, no_recovery: false };
+        Ok(Ask { agent, token_hash: agent.token_hash(&operation_id), operation_id, claim })
+    }
+
+    /// The claims from one number up to another as the 64 clients would make them in turn.
+    pub fn commands(&self, kind: Kind, numbers: std::ops::Range<u64>) -> Result<Vec<Command>, String> {
+        numbers.map(|number| Ok(self.ask(kind, number % CLIENTS, number / CLIENTS)?.command())).collect()
+    }
+}
+
+fn named(number: u64) -> Result<TaskId, String> {
+    let task = number * STRIDE % TASKS_PER_PROJECT + 1;
+    format!("{}-{task}", Kind::Named.project()).parse()
+}
+
+/// An id of 32 hexadecimal digits, as clients draw them.
+fn operation_id(what: &str, number: u64) -> Result<OperationId, String> {
+    digest("bench operation", &[what.as_bytes(), &number.to_be_bytes()]).to_string()[..32].parse()
+}
+
+/// A store that this process has open. Fields are dropped in this order.
+pub struct Store<D> {
+    /// The connection.
+    pub driver: D,
+    clock: FleetClock,
+    _hold: Arc<Hold>,
+}
+
+impl<D: Driver> Store<D> {
+    /// Opens the store in a folder, or makes one there.
+    pub fn open(folder: &Path, wrap: impl FnOnce(Sqlite) -> D) -> Result<Self, String> {
+        let hold = hold(folder).map_err(|error| error.to_string())?;
+        let sqlite = Sqlite::open(hold.database(), Role::Writer).map_err(|error| error.to_string())?;
+        let mut driver = wrap(sqlite);
+        let fleet = prepare(&mut driver, &MachineClocks, || Ok("bench".to_owned()));
+        let clock = FleetClock::join(&fleet.map_err(|error| error.to_string())?, &MachineClocks);
+        Ok(Self { driver, clock, _hold: Arc::new(hold) })
+    }
+
+    /// Runs commands that must all be accepted, in one commit.
+    pub fn run(&mut self, commands: Vec<Command>) -> Result<(), String> {
+        let ran = run_batch(&mut self.driver, &self.clock, &MachineClocks, commands, Durations::default());
+        match ran.map_err(|error| error.to_string())?.answers.into_iter().find_map(Result::err) {
+            Some(refusal) => Err(format!("the engine refused: {}: {}", refusal.code, refusal.detail)),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs commands in groups, each in one commit.
+    pub fn run_in_groups(&mut self, commands: Vec<Command>, group: usize) -> Result<(), String> {
+        let mut commands = commands.into_iter();
+        loop {
+            let some: Vec<Command> = commands.by_ref().take(group).collect();
+            if some.is_empty() {
+                return Ok(());
+            }
+            self.run(some)?;
+        }
+    }
+}
+
+/// Fills a folder's store. Its rows are the product's own; only while they are made nobody needs each of them flushed.
+pub fn fill(folder: &Path, agents: &Agents) -> Result<(), String> {
+    let mut store = Store::open(folder, |sqlite| sqlite)?;
+    store.driver.execute("PRAGMA synchronous = OFF", &[]).map_err(|error| error.to_string())?;
+    let openings: Vec<Command> = agents.0.iter().map(Agent::opening).collect::<Result<_, _>>()?;
+    store.run_in_groups(openings, BATCH_COMMANDS)?;
+    let first = &agents.0[0];
+    for kind in [Kind::Next, Kind::Named] {
+        let project: project::CreateProject = input(json!({ "key": kind.project() }))?;
+        store.run(vec![first.command(project.into(), operation_id(kind.project(), u64::MAX)?)])?;
+    }
+    let mut shown = Instant::now();
+    let mut number = 0;
+    while number < TASKS {
+        let until = TASKS.min(number + BATCH_COMMANDS as u64);
+        let batch = (number..until).map(|number| creation(first, number)).collect::<Result<_, _>>()?;
+        store.run(batch)?;
+        number = until;
+        if shown.elapsed() > Duration::from_secs(2) || number == TASKS {
+            eprintln!("bench: {number} of {TASKS} tasks are written down");
+            shown = Instant::now();
+        }
+    }
+    Ok(())
+}
+
+fn creation(agent: &Agent, number: u64) -> Result<Command, String> {
+    let kind = if number < TASKS_PER_PROJECT { Kind::Next } else { Kind::Named };
+    let create: task::CreateTask = input(json!({
+        "project": kind.project(),
+        "title": format!("Let the importer keep the order of what it reads, part {number}"),
+        "description": "What is read first must be written first, also when two readers work at once. The order is \
+            seen in the list of records; the figure is kept beside the others and compared with the last release.",
+        "priority": number * STRIDE % 5,
+        "labels": ["importer", "order"],
+        "criteria": ["The list of records is in the order of the file"],
+    }))?;
+    Ok(agent.command(create.into(), operation_id("create", number)?))
+}
+
+fn input<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_named_task_is_claimed_once() {
+        let all: BTreeSet<String> =
+            (0..TASKS_PER_PROJECT).map(|number| named(number).expect("an id").to_string()).collect();
+        assert_eq!(all.len() as u64, TASKS_PER_PROJECT);
+        assert!(all.contains("named-1") && all.contains("named-50000"));
+    }
+
+    #[test]
+    fn a_claim_in_process_is_the_one_that_a_client_would_send() {
+        let agents = Agents::draw().expect("agents");
+        let commands = agents.commands(Kind::Named, 65..66).expect("a command");
+        let ask = agents.ask(Kind::Named, 1, 1).expect("an ask");
+        let envelope = &commands[0].envelope;
+        assert_eq!(envelope.operation_id.as_ref(), Some(&ask.operation_id));
+        assert_eq!(envelope.token_hash, Some(ask.token_hash));
+        assert_eq!(envelope.caller.as_ref().map(|caller| &caller.session), Some(&ask.agent.session));
+    }
+}

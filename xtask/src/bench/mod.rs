@@ -1,0 +1,206 @@
+//! The figures: what Tenure takes and gives, each beside a peer or a limit that was measured in the same run.
+//!
+//! Only ratios are judged, since an absolute number says more about the machine and its other work than about us.
+//! Peers and ours take turns in short slices. A peer that is absent and a slice with too little in it fail the run; no
+//! row is left out in silence. A row is a function that returns figures, and stands in [`measure`].
+
+mod bare;
+mod claims;
+mod commands;
+mod daemon;
+mod disk;
+mod figure;
+mod fleet;
+mod machine;
+mod start;
+mod wire;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tenure_engine::store::folder::DATABASE;
+
+use crate::repository;
+use figure::{Figure, table};
+use fleet::{Agents, CLIENTS, TASKS};
+use machine::Machine;
+
+/// The page of the book.
+const PAGE: &str = "docs/src/performance.md";
+
+/// How much is measured.
+pub struct Extent {
+    /// How many rounds of slices.
+    pub rounds: usize,
+    /// How long a slice of the product takes.
+    pub slice: Duration,
+    /// How many processes of each kind are started.
+    pub processes: usize,
+    /// How many daemons are started.
+    pub starts: usize,
+    /// When the run gives up; building is not counted.
+    limit: Duration,
+}
+
+const FULL: Extent = Extent {
+    rounds: 5,
+    slice: Duration::from_millis(700),
+    processes: 200,
+    starts: 9,
+    limit: Duration::from_secs(300),
+};
+const QUICK: Extent = Extent {
+    rounds: 3,
+    slice: Duration::from_millis(300),
+    processes: 40,
+    starts: 3,
+    limit: Duration::from_secs(60),
+};
+
+/// The folders of a run, all on the disk of the build.
+pub struct Places {
+    /// What is gone afterwards.
+    pub root: PathBuf,
+    /// The daemon's store.
+    pub daemon: PathBuf,
+    /// A copy of it on which the engine is recorded.
+    pub recorded: PathBuf,
+    /// A copy of it that belongs to the bare loop.
+    pub played: PathBuf,
+}
+
+/// Runs the bench with the words after `bench`.
+pub fn run(words: &[&str]) -> Result<(), String> {
+    let (mut extent, mut writes) = (&FULL, false);
+    for word in words {
+        match *word {
+            "--quick" => extent = &QUICK,
+            "--write" => writes = true,
+            other => return Err(format!("`{other}` is unknown; `bench` takes --quick and --write")),
+        }
+    }
+    if cfg!(debug_assertions) {
+        return again_for_release(words);
+    }
+    let binary = daemon::build()?;
+    let folder = binary.with_file_name("").join("../bench");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let folder = folder.canonicalize().map_err(|error| error.to_string())?;
+    disk::refuse_memory(&folder)?;
+    let root =
+        tempfile::Builder::new().prefix("run-").tempdir_in(&folder).map_err(|error| error.to_string())?;
+    let machine = Machine::ask()?;
+    let begun = Instant::now();
+    let (figures, durability) = measure(root.path(), &binary, extent)?;
+    let took = begun.elapsed();
+    report(&folder, &machine, &figures, durability, writes)?;
+    if took > extent.limit {
+        return Err(format!("the bench took {took:.0?}; it may take {:?}", extent.limit));
+    }
+    let missed: Vec<&str> =
+        figures.iter().filter(|figure| figure.is_missed()).map(|figure| figure.name).collect();
+    if missed.is_empty() { Ok(()) } else { Err(format!("MISSED: {}", missed.join(", "))) }
+}
+
+/// The peers live in this program, so it must be as fast as the product.
+fn again_for_release(words: &[&str]) -> Result<(), String> {
+    eprintln!("bench: building this program for release");
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let status = Command::new(cargo)
+        .args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench"])
+        .args(words)
+        .current_dir(repository::root())
+        .status()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    // The release has said what was missed.
+    if status.success() { Ok(()) } else { Err(format!("bench: {status}")) }
+}
+
+/// Every row, in the order of the table, and how durable the commits were.
+fn measure(root: &Path, binary: &Path, extent: &Extent) -> Result<(Vec<Figure>, &'static str), String> {
+    let begun = Instant::now();
+    let in_time = || {
+        let is_late = begun.elapsed() > extent.limit;
+        if is_late { Err(format!("the bench gave up after {:.0?}", begun.elapsed())) } else { Ok(()) }
+    };
+    let agents = Agents::draw()?;
+    let places = prepare(root, &agents)?;
+    let durability = claims::settings(&places.played)?.durability()?;
+    in_time()?;
+    let (start, daemon) = start::measure(&places, binary, extent)?;
+    in_time()?;
+    let mut figures = claims::measure(&places, &agents, extent)?;
+    in_time()?;
+    figures.extend(commands::measure(&places, binary, extent)?);
+    figures.push(start);
+    daemon.stop()?;
+    Ok((figures, durability))
+}
+
+/// Fills one store and copies it for everybody who changes it.
+fn prepare(root: &Path, agents: &Agents) -> Result<Places, String> {
+    let folder = |name: &str| root.join(name);
+    let places = Places {
+        root: root.to_owned(),
+        daemon: folder("daemon"),
+        recorded: folder("recorded"),
+        played: folder("played"),
+    };
+    fleet::fill(&places.daemon, agents)?;
+    let flush = |folder: &Path| fs::File::open(folder.join(DATABASE)).and_then(|file| file.sync_all());
+    flush(&places.daemon).map_err(|error| format!("{}: {error}", places.daemon.display()))?;
+    for copy in [&places.recorded, &places.played] {
+        let copied = fs::create_dir(copy)
+            .and_then(|()| fs::copy(places.daemon.join(DATABASE), copy.join(DATABASE)))
+            .and_then(|_| flush(copy));
+        copied.map_err(|error| format!("{}: {error}", copy.display()))?;
+    }
+    Ok(places)
+}
+
+fn report(
+    folder: &Path,
+    machine: &Machine,
+    figures: &[Figure],
+    durability: &str,
+    writes: bool,
+) -> Result<(), String> {
+    let rows = table(figures);
+    println!("{}\n{durability}; {CLIENTS} clients; {TASKS} tasks\n\n{rows}", machine.line());
+    let document = json!({
+        "date": machine.date,
+        "machine": machine.to_json(),
+        "versions": machine.versions,
+        "durability": durability,
+        "clients": CLIENTS,
+        "tasks": TASKS,
+        "figures": figures.iter().map(Figure::to_json).collect::<Vec<_>>(),
+    });
+    let write = |path: &Path, text: String| {
+        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    write(&folder.join("figures.json"), format!("{document:#}\n"))?;
+    if writes {
+        write(&repository::root().join(PAGE), page(machine, figures, durability))?;
+    }
+    Ok(())
+}
+
+/// The page of the book.
+fn page(machine: &Machine, figures: &[Figure], durability: &str) -> String {
+    format!(
+        "<!-- Written by `cargo xtask bench --write`. Run that, do not edit this. -->\n\n\
+         # Figures\n\n\
+         Each row was measured beside its peer or limit in the same run, in short slices that take turns; the median \
+         counts. A ratio says something on any machine, an absolute number only on this one. `fsync` is what the disk \
+         took to overwrite a page and flush it while the row was measured.\n\n\
+         Measured on {}. Commits: {durability}. {CLIENTS} clients, {TASKS} tasks.\n\n{}\n\
+         The bare loop is the database alone in one process: the statements, keys and groups of the product, recorded \
+         from the engine and played again without HTTP, JSON and rules. `cargo xtask bench` repeats all of this.\n",
+        machine.line(),
+        table(figures)
+    )
+}

@@ -1,0 +1,39 @@
+//! How soon a daemon answers after it was started.
+
+use std::path::Path;
+
+use serde_json::{Map, json};
+
+use super::daemon::Daemon;
+use super::disk::fsync_ms;
+use super::figure::{Figure, Target, Unit, median};
+use super::fleet::TASKS;
+use super::{Extent, Places};
+
+/// Starts daemons one after the other on the full store. The last one goes on running.
+pub fn measure(places: &Places, binary: &Path, extent: &Extent) -> Result<(Figure, Daemon), String> {
+    let mut daemon = Daemon::start(binary, &places.daemon)?;
+    let (mut times, mut fsyncs) = (Vec::new(), Vec::new());
+    for _ in 0..extent.starts {
+        daemon.stop()?;
+        fsyncs.push(fsync_ms(&places.root)?);
+        daemon = Daemon::start(binary, &places.daemon)?;
+        times.push(daemon.ready_ms);
+    }
+    eprintln!("bench: {} starts of a daemon", times.len());
+    let nothing = || "no start was measured".to_owned();
+    let mut parts = Map::new();
+    parts.insert("starts".to_owned(), json!(times.len()));
+    parts.insert("slowest_ms".to_owned(), json!(times.iter().copied().fold(0.0, f64::max)));
+    parts.insert("memory_mib".to_owned(), json!(daemon.memory_mib()));
+    let figure = Figure {
+        name: "daemon_start",
+        what: format!("daemon start with {TASKS} tasks, to the first answer to `ready`"),
+        value: median(&times).ok_or_else(nothing)?,
+        unit: Unit::Milliseconds,
+        target: Target::AtMost(100.0),
+        fsync_ms: median(&fsyncs).ok_or_else(nothing)?,
+        parts,
+    };
+    Ok((figure, daemon))
+}
