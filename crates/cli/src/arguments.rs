@@ -190,6 +190,27 @@ mod tests {
         Arguments::command().debug_assert();
     }
 
+    #[test]
+    fn every_command_says_in_words_what_it_does() {
+        fn check(command: &clap::Command) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let begins = about.chars().next().is_some_and(char::is_uppercase);
+            assert!(
+                begins && about.contains(' ') && !about.ends_with('.'),
+                "{}: {about:?}",
+                command.get_name()
+            );
+            for argument in command.get_arguments() {
+                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(!help.is_empty(), "{} {}", command.get_name(), argument.get_id());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        let mut tree = Arguments::command();
+        tree.build();
+        check(&tree);
+    }
+
     /// What texts of the code call a command: in back quotes, or as a next step of its own.
     fn named_commands(source: &str) -> Vec<String> {
         let mut named = Vec::new();

@@ -138,7 +138,13 @@ pub fn with_operand(mut command: Command, defaulted: bool) -> Command {
 
 impl<O: Operation + Args, const DEFAULTED: bool> Args for OnTask<O, DEFAULTED> {
     fn augment_args(command: Command) -> Command {
-        with_file(with_operand(O::augment_args(command), DEFAULTED))
+        let help = if DEFAULTED {
+            "The task, by id or alias; the one that is held here when absent"
+        } else {
+            "The task, by id or alias"
+        };
+        let command = with_operand(O::augment_args(command), DEFAULTED);
+        with_file(command.mut_arg("task", |argument| argument.help(help)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

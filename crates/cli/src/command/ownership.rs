@@ -66,7 +66,7 @@ impl FromArgMatches for Claim {
     }
 }
 
-/// `tenure close`.
+// Its help is the operation's own comment, which a doc comment here would replace.
 #[derive(Args)]
 #[group(skip)]
 pub struct Close {

@@ -29,7 +29,7 @@ pub enum Command {
     ForceRelease(OnTask<task::ForceRelease, false>),
 }
 
-/// `tenure task defer`.
+// Its help is the operation's own comment, which a doc comment here would replace.
 #[derive(clap::Args)]
 pub struct Defer {
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub struct Defer {
     until: Option<WallTime>,
 }
 
-/// `tenure task cancel`.
+// Its help is the operation's own comment as well.
 #[derive(clap::Args)]
 pub struct Cancel {
     #[command(flatten)]

@@ -71,6 +71,25 @@ fn a_lease_that_ended_is_a_lost_lease() {
 }
 
 #[test]
+fn a_session_that_is_over_is_followed_in_silence_only_where_nothing_is_lost() {
+    let place = Place::bound();
+    place.ok("ada", &["session", "show"]);
+    let files = std::fs::read_dir(place.state().join("sessions")).expect("there");
+    let mut files = files.map(|entry| entry.expect("there").path());
+    let file =
+        files.find(|path| path.extension().is_some_and(|end| end == "json")).expect("a session's file");
+    let stale = std::fs::read(&file).expect("read");
+    place.ok("ada", &["session", "close"]);
+    std::fs::write(&file, stale).expect("written");
+    let task = "afc-1";
+    check(&place, "ada", &["heartbeat", task], 5, "session_closed");
+    assert!(place.run("ada", &["heartbeat", task]).err.contains("next:  tenure session open --anew"));
+    let created = place.ok("ada", &["project", "create", "other"]);
+    assert!(created.err.contains("a new session was opened"), "{}", created.err);
+    assert_eq!(place.ok("ada", &["project", "create", "third"]).err, "");
+}
+
+#[test]
 fn a_live_session_makes_way_for_the_next_of_its_name() {
     let place = Place::bound();
     let task = place.task("held", &[]);

@@ -1,5 +1,6 @@
 //! One call: repeated with one id, and never an empty success.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -7,8 +8,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use tenure_client::clock;
 use tenure_client::failure::Failure;
+use tenure_core::model::attempt::Evidence;
 use tenure_core::model::refusal::Code;
-use tenure_core::operation::ownership::{Claim, Heartbeat, Release};
+use tenure_core::operation::ownership::{Claim, Close, Heartbeat, Release};
 use tenure_core::operation::queue::Ready;
 use tenure_core::secret::Proof;
 
@@ -66,6 +68,37 @@ fn a_lease_is_named_until_it_is_given_back() {
 }
 
 #[test]
+fn who_acts_by_revision_does_not_name_a_lease_that_is_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon(folder.path(), |request, _| match request.target.as_str() {
+        "/api/v1/claims" => Reply::Json(200, fake::claimed("afc-1", 4, request.header("Idempotency-Key"))),
+        _ => fake::problem(Code::LeaseExpired),
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    client.call(&claim(), Some(&session)).expect("answered");
+    let close = |revision| Close {
+        task: "afc-1".parse().expect("valid"),
+        revision,
+        resolution: None,
+        evidence: Evidence::default(),
+        note: None,
+        lessons: Vec::new(),
+        criteria: BTreeMap::new(),
+    };
+    for revision in [Some(7), None, Some(7)] {
+        client.call(&close(revision), Some(&session)).expect_err("refused");
+    }
+    let requests = requests.lock().expect("not poisoned").clone();
+    let named: Vec<&str> = requests[1..].iter().map(|request| request.header("Tenure-Attempt")).collect();
+    assert_eq!(
+        named,
+        ["afc-1@4", "afc-1@4", ""],
+        "while it may live it is named, and then only to be told so"
+    );
+}
+
+#[test]
 fn a_lease_is_counted_from_before_it_was_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let heard = Arc::new(AtomicI64::new(0));
@@ -111,6 +144,11 @@ fn no_reply_is_ever_an_empty_success() {
         assert!(matches!(failure, Failure::CannotTell { .. }), "{text}: {failure:?}");
         assert_eq!(failure.problem().exit_code, 2);
     }
+    let folder = tempfile::tempdir().expect("a folder");
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{\"tasks\":[]";
+    fake::daemon(folder.path(), |_, _| Reply::Raw(short.to_vec()));
+    let (client, _) = fake::client(folder.path());
+    client.get("/api/v1/audit").expect_err("what nobody reads as a type must be whole too");
 }
 
 #[test]

@@ -144,3 +144,24 @@ impl App {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_busy_with_other_requests_and_with_commands_whose_callers_have_gone() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let engine = Engine::open(folder.path(), tenure_engine::Options::default()).expect("a store");
+        let app = App::new(engine, folder.path().to_owned()).expect("a store that can be read");
+        let asking = app.enter();
+        assert!(!app.is_busy(), "whoever asks does not count");
+        let other = app.enter();
+        assert!(app.is_busy());
+        drop(other);
+        assert!(!app.is_busy());
+        app.queued.fetch_add(1, Ordering::SeqCst);
+        assert!(app.is_busy());
+        drop(asking);
+    }
+}
