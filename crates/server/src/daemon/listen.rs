@@ -15,12 +15,15 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::patient::Patient;
 use crate::http::peer_refused;
 
 /// Most connections at once; further callers wait in the socket's queue.
 const CONNECTIONS: usize = 1024;
 /// How long a connection may be silent before and within a request's headers.
 const HEADERS_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a caller may leave its answer lying. Until then the answer fills the daemon's memory.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Largest head of a request, and the size of the buffer that it is read into.
 const HEAD_BYTES: usize = 64 * 1024;
 /// How long requests in flight may take to finish when the daemon goes.
@@ -56,6 +59,7 @@ pub(super) async fn serve<T>(
             },
             accepted = accept(&listener, &connections) => match accepted {
                 Ok((stream, permit)) => {
+                    let stream = Patient::new(stream, WRITE_TIMEOUT);
                     tokio::spawn(converse(stream, own, permit, router.clone(), graceful.watcher()));
                 }
                 Err(error) => {
@@ -85,13 +89,13 @@ async fn accept(
 
 /// Serves one connection. Somebody who runs as another user hears why, whatever was asked.
 async fn converse(
-    stream: UnixStream,
+    stream: Patient,
     own: u32,
     permit: OwnedSemaphorePermit,
     router: Router,
     watcher: Watcher,
 ) {
-    let peer = stream.peer_cred().map(|credentials| credentials.uid());
+    let peer = stream.inner().peer_cred().map(|credentials| credentials.uid());
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT).max_buf_size(HEAD_BYTES);
     let io = TokioIo::new(stream);
@@ -144,13 +148,19 @@ mod tests {
         assert!(!admits(1000, 1001) && !admits(1000, 0) && !admits(0, 1000));
     }
 
-    /// What a caller hears on a socket of this user when the store belongs to `own`.
-    async fn heard(own: u32) -> String {
+    /// A caller that has asked, and the daemon's end of its connection.
+    fn asked(write_timeout: Duration) -> (Blocking, Patient) {
         let (mut client, server) = Blocking::pair().expect("two ends");
         let request = b"GET /api/v1/stats HTTP/1.1\r\nHost: tenure\r\nConnection: close\r\n\r\n";
         client.write_all(request).expect("the socket holds a request");
         server.set_nonblocking(true).expect("a socket of the runtime");
         let server = UnixStream::from_std(server).expect("a socket of the runtime");
+        (client, Patient::new(server, write_timeout))
+    }
+
+    /// What a caller hears on a socket of this user when the store belongs to `own`.
+    async fn heard(own: u32) -> String {
+        let (mut client, server) = asked(WRITE_TIMEOUT);
         let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.expect("a permit");
         let router = Router::new().fallback(|| async { "the store's own words" });
         let graceful = GracefulShutdown::new();
@@ -168,5 +178,19 @@ mod tests {
         let refused = heard(caller + 1).await;
         assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
         assert!(refused.contains("peer_refused") && !refused.contains("own words"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_leaves_its_answer_lying_is_let_go() {
+        let own = rustix::process::geteuid().as_raw();
+        let (client, server) = asked(Duration::from_millis(50));
+        let connections = Arc::new(Semaphore::new(1));
+        let permit = connections.clone().acquire_owned().await.expect("a permit");
+        let router = Router::new().fallback(|| async { "much".repeat(4 << 20) });
+        let graceful = GracefulShutdown::new();
+        converse(server, own, permit, router, graceful.watcher()).await;
+        // The conversation is over although nobody read, and its place is free.
+        assert_eq!(connections.available_permits(), 1);
+        drop(client);
     }
 }

@@ -9,6 +9,7 @@
 mod folder;
 mod listen;
 mod log;
+mod patient;
 mod report;
 mod socket;
 
