@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use axum::http::{HeaderMap, header};
 use tenure_core::envelope::{Caller, Envelope, Fence};
-use tenure_core::model::ids::Epoch;
+use tenure_core::model::ids::{Epoch, counter};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::{Access, Effect, Spec};
 use tenure_core::secret::Proof;
@@ -59,7 +59,7 @@ pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
         return Ok(None);
     };
     let number = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    number.and_then(|number| number.parse().ok()).map(Some).ok_or_else(|| {
+    number.and_then(counter).map(Some).ok_or_else(|| {
         Refusal::field("If-Match", "is not a quoted revision", "send the ETag that came with the record")
     })
 }

@@ -174,6 +174,7 @@ fn what_is_not_exactly_right_is_refused_by_name() {
         ("bad protocol", twice("Tenure-Protocol", "one"), 400, "invalid_input", "Tenure-Protocol"),
         ("other protocol", twice("Tenure-Protocol", "99"), 400, "protocol_mismatch", "protocol 99"),
         ("bad If-Match", edit("{}").header("If-Match", "7"), 400, "invalid_input", "If-Match"),
+        ("signed If-Match", edit("{}").header("If-Match", "\"+1\""), 400, "invalid_input", "If-Match"),
         (
             "other If-Match",
             edit(r#"{"revision":3}"#).header("If-Match", "\"7\""),
