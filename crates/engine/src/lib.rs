@@ -17,6 +17,7 @@ pub mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use tenure_core::envelope::Envelope;
 use tenure_core::model::ids::{Epoch, EventNumber};
@@ -112,7 +113,11 @@ impl Engine {
         let hold = Arc::new(hold(folder).map_err(OpenError::Folder)?);
         let wrong = |error| OpenError::Store(hold.database().to_owned(), error);
         let mut driver = connect(&hold, Role::Writer).map_err(wrong)?;
+        if driver.schema().map_err(wrong)? == 0 {
+            hold.may_found().map_err(OpenError::Folder)?;
+        }
         let fleet = execute::prepare(&mut *driver, &*options.clocks, draw_id).map_err(wrong)?;
+        hold.founded(&fleet.id).map_err(OpenError::Folder)?;
         let held = hold.clone();
         let writer = Writer::start(
             driver,
@@ -181,10 +186,23 @@ impl Engine {
     pub fn close(&self) {
         self.open.writer.stop();
     }
+
+    /// The same, but not for longer than `limit`. Says whether the writer has ended.
+    #[must_use]
+    pub fn close_within(&self, limit: Duration) -> bool {
+        self.open.writer.stop_within(limit)
+    }
+
+    /// Whether the files that are open are still those that the folder names. A deleted or replaced database takes
+    /// everything that is written to it along.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        self.open.hold.is_intact()
+    }
 }
 
-fn connect(hold: &Hold, role: Role) -> Result<Box<dyn Driver>, StoreError> {
-    Ok(Box::new(Sqlite::open(hold.database(), role)?))
+fn connect(hold: &Arc<Hold>, role: Role) -> Result<Box<dyn Driver>, StoreError> {
+    Ok(Box::new(Sqlite::open(hold.database(), role)?.held_by(hold.clone())))
 }
 
 /// The id of a new fleet, from the operating system's generator.

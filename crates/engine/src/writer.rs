@@ -75,6 +75,9 @@ pub struct Writer {
     thread: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
+/// How often a bounded stop looks whether the thread has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
 impl Writer {
     /// Starts the thread on a connection that is open, in a fleet whose row is `fleet`.
     pub fn start(
@@ -116,6 +119,23 @@ impl Writer {
         answer.recv().map_err(|_| stopped())?
     }
 
+    /// Finishes what is queued and ends the thread, unless that takes longer than `limit`: the thread is then left
+    /// to itself, and what it did not commit nobody was told. Says whether it has ended.
+    pub fn stop_within(&self, limit: Duration) -> bool {
+        let deadline = Instant::now() + limit;
+        let thread = self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let Some(thread) = thread else { return true };
+        let mut told = false;
+        loop {
+            // The queue of a thread that is stuck may be full.
+            told = told || !matches!(self.queue.try_send(Message::Stop), Err(TrySendError::Full(_)));
+            if thread.is_finished() || Instant::now() >= deadline {
+                return thread.is_finished();
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
     /// Finishes what is queued and ends the thread. A second call does nothing.
     pub fn stop(&self) {
         let thread = self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
@@ -149,6 +169,15 @@ struct Shell {
 
 impl Shell {
     fn run(mut self, messages: &Receiver<Message>) {
+        self.serve(messages);
+        // After a commit that the disk did not confirm, nothing is copied: what it holds is unknown.
+        if let (Some(driver), None) = (&mut self.driver, &self.dead) {
+            // What could not be moved is still in the log, and the next engine reads it there.
+            let _ = driver.settle();
+        }
+    }
+
+    fn serve(&mut self, messages: &Receiver<Message>) {
         // The first commit makes the time of joining durable before anybody is answered.
         let _ = self.commit(Vec::new());
         let mut next_tick = Instant::now() + TICK;

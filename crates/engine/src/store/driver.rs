@@ -39,6 +39,11 @@ pub trait Driver: Send {
     /// Drops the transaction, if there is one.
     fn rollback(&mut self) -> Result<(), StoreError>;
 
+    /// Moves what a log beside the database holds into the database, so that its file alone is the whole store.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// The number of the last migration that the store has seen; 0 for an empty one.
     fn schema(&mut self) -> Result<u32, StoreError>;
 

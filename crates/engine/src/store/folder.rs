@@ -9,15 +9,18 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::{FlockOperation, flock, fstatfs};
 
 /// The name of the database inside the folder.
 pub const DATABASE: &str = "tenure.db";
+/// The name of the file beside the database that says which fleet was founded here. An empty database beside it is a
+/// loss, not a beginning.
+pub const MARKER: &str = "fleet";
 
 /// Why a store was not opened. Nothing was written to it.
 #[derive(Debug)]
@@ -26,6 +29,15 @@ pub enum FolderError {
     InUse(PathBuf),
     /// It lies on a file system whose locks do not reach other machines reliably.
     Network(PathBuf, &'static str),
+    /// A fleet was founded here, and its database is missing or empty.
+    Emptied {
+        /// Where the database should be.
+        database: PathBuf,
+        /// The file that tells of the fleet.
+        marker: PathBuf,
+        /// The fleet's id.
+        fleet: String,
+    },
     /// The operating system refused.
     Io(PathBuf, io::Error),
 }
@@ -38,6 +50,12 @@ impl std::fmt::Display for FolderError {
                 f,
                 "the store {} would lie on {name}, where file locks cannot be relied on; choose a local disk",
                 path.display()
+            ),
+            Self::Emptied { database, marker, fleet } => write!(
+                f,
+                "{} is missing or empty, and {} says that the fleet {fleet} was founded here",
+                database.display(),
+                marker.display()
             ),
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
         }
@@ -53,7 +71,10 @@ static OPEN_HERE: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 #[derive(Debug)]
 pub struct Hold {
     database: PathBuf,
+    marker: PathBuf,
     inode: (u64, u64),
+    /// The database's log, once it is there. No connection removes it (see `sqlite.rs`).
+    log: OnceLock<(u64, u64)>,
     _file: File,
 }
 
@@ -62,6 +83,62 @@ impl Hold {
     #[must_use]
     pub fn database(&self) -> &Path {
         &self.database
+    }
+
+    /// Refuses a new fleet where an earlier one was founded.
+    pub fn may_found(&self) -> Result<(), FolderError> {
+        may_found(&self.database, &self.marker)
+    }
+
+    /// Notes which fleet lives here, and which file its log is.
+    pub fn founded(&self, fleet: &str) -> Result<(), FolderError> {
+        if let Some(found) = inode(&self.log_path()) {
+            let _ = self.log.set(found);
+        }
+        if fs::read_to_string(&self.marker).is_ok_and(|noted| noted.trim() == fleet) {
+            return Ok(());
+        }
+        let write = || {
+            let mut options = OpenOptions::new();
+            let mut file =
+                options.write(true).create(true).truncate(true).mode(0o600).open(&self.marker)?;
+            file.write_all(format!("{fleet}\n").as_bytes())?;
+            file.sync_all()
+        };
+        write().map_err(|error| FolderError::Io(self.marker.clone(), error))
+    }
+
+    /// Whether the paths still name the files that are open.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        inode(&self.database) == Some(self.inode)
+            && self.log.get().is_none_or(|log| inode(&self.log_path()) == Some(*log))
+    }
+
+    fn log_path(&self) -> PathBuf {
+        log_path(&self.database)
+    }
+}
+
+fn log_path(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-wal");
+    PathBuf::from(path)
+}
+
+fn inode(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn may_found(database: &Path, marker: &Path) -> Result<(), FolderError> {
+    match fs::read_to_string(marker) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(FolderError::Io(marker.to_owned(), error)),
+        Ok(fleet) => Err(FolderError::Emptied {
+            database: database.to_owned(),
+            marker: marker.to_owned(),
+            fleet: fleet.trim().to_owned(),
+        }),
     }
 }
 
@@ -85,6 +162,10 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
     // The canonical path of the file, so that its journal lies beside it whichever way it was reached.
     let named = folder.join(DATABASE);
     let database = named.canonicalize().unwrap_or(named);
+    let marker = folder.join(MARKER);
+    if fs::metadata(&database).map_or(true, |found| found.len() == 0) {
+        may_found(&database, &marker)?;
+    }
     let failed = |error| FolderError::Io(database.clone(), error);
     let mut open = OPEN_HERE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if fs::metadata(&database).is_ok_and(|found| open.contains(&(found.dev(), found.ino()))) {
@@ -106,7 +187,7 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
     open.insert(inode);
     drop(open);
     directory.sync_all().map_err(failed)?;
-    Ok(Hold { database, inode, _file: file })
+    Ok(Hold { database, marker, inode, log: OnceLock::new(), _file: file })
 }
 
 fn refuse_network(path: &Path, file: &File) -> Result<(), FolderError> {

@@ -2,9 +2,10 @@
 //!
 //! Every connection gets the same settings and checks that they took effect: write-ahead log, a flush at every
 //! commit, foreign keys, no memory mapping. The writer's connection copies the log back into the database between
-//! commits; readers are opened without the right to write and so never do.
+//! commits and when it ends; readers are opened without the right to write and so never do.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -12,6 +13,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
 
 use super::driver::{Class, Driver, Each, Row, StoreError, Value};
+use super::folder::Hold;
 use super::schema_known;
 
 /// How long a connection waits for a lock that another one holds for a moment.
@@ -20,6 +22,8 @@ const BUSY: Duration = Duration::from_secs(5);
 const CACHE_KIB: i64 = 32 * 1024;
 /// Pages in the log before the writer copies them back. Fewer cost scattered writes, more cost long pauses.
 const CHECKPOINT_PAGES: i64 = 2_000;
+/// What the log may keep of the disk after it was copied back.
+const LOG_BYTES: i64 = 64 * 1024 * 1024;
 /// Prepared statements that a connection keeps.
 const STATEMENTS: usize = 512;
 
@@ -35,6 +39,8 @@ pub enum Role {
 /// A connection to a SQLite database.
 pub struct Sqlite {
     connection: Connection,
+    /// The files that it should still be writing to.
+    hold: Option<Arc<Hold>>,
 }
 
 impl Sqlite {
@@ -45,7 +51,13 @@ impl Sqlite {
             Role::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
         };
         let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-        let mut sqlite = Self { connection: Connection::open_with_flags(path, flags).map_err(error)? };
+        let connection = Connection::open_with_flags(path, flags).map_err(error)?;
+        let mut sqlite = Self { connection, hold: None };
+        // The log is emptied by `settle` and stays the same file for as long as the store is open.
+        let kept = sqlite.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        if !kept.map_err(error)? {
+            return Err(StoreError::new(Class::Other, "the log goes with its last connection"));
+        }
         sqlite.connection.busy_timeout(BUSY).map_err(error)?;
         let schema = sqlite.schema()?;
         if schema > schema_known() {
@@ -60,9 +72,16 @@ impl Sqlite {
 
     /// A database in memory that ends with its connection, for tests and simulation.
     pub fn in_memory() -> Result<Self, StoreError> {
-        let sqlite = Self { connection: Connection::open_in_memory().map_err(error)? };
+        let sqlite = Self { connection: Connection::open_in_memory().map_err(error)?, hold: None };
         sqlite.settings(Role::Writer)?;
         Ok(sqlite)
+    }
+
+    /// Lets every commit check that the files are still in their places.
+    #[must_use]
+    pub fn held_by(mut self, hold: Arc<Hold>) -> Self {
+        self.hold = Some(hold);
+        self
     }
 
     fn settings(&self, role: Role) -> Result<(), StoreError> {
@@ -77,7 +96,10 @@ impl Sqlite {
         self.set("temp_store", 2)?;
         self.set("trusted_schema", 0)?;
         match role {
-            Role::Writer => self.set("wal_autocheckpoint", CHECKPOINT_PAGES)?,
+            Role::Writer => {
+                self.set("wal_autocheckpoint", CHECKPOINT_PAGES)?;
+                self.set("journal_size_limit", LOG_BYTES)?;
+            }
             Role::Reader => self.set("query_only", 1)?,
         }
         // A database in memory has no file to map and answers nothing here.
@@ -173,7 +195,23 @@ impl Driver for Sqlite {
             | Class::Lost
             | Class::Sync
             | Class::Other => error,
-        })
+        })?;
+        match &self.hold {
+            Some(hold) if !hold.is_intact() => {
+                // If only the log was taken away, this saves what it holds.
+                let _ = self.settle();
+                Err(StoreError::new(Class::Sync, "the database or its log was deleted or replaced"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn settle(&mut self) -> Result<(), StoreError> {
+        let busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+        match busy.map_err(error)? {
+            0_i64 => Ok(()),
+            _ => Err(StoreError::new(Class::Busy, "a question still reads from the log")),
+        }
     }
 
     fn rollback(&mut self) -> Result<(), StoreError> {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use tenure_engine::store::driver::{Class, Driver};
-use tenure_engine::store::folder::{DATABASE, FolderError};
+use tenure_engine::store::folder::{DATABASE, FolderError, MARKER};
 use tenure_engine::store::sqlite::{Role, Sqlite};
 use tenure_engine::{Engine, OpenError, Options};
 
@@ -130,4 +130,57 @@ fn a_store_keeps_its_fleet_over_restarts() {
     assert_eq!((&before.fleet, before.event), (&after.fleet, after.event));
     assert!(after.fleet_time >= before.fleet_time);
     assert!(after.database.starts_with("SQLite 3."));
+}
+
+#[test]
+fn no_new_fleet_is_founded_where_one_was_lost() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (folder, database) = (place.path().join("store"), place.path().join("store").join(DATABASE));
+    let engine = open(&folder).expect("a new store");
+    let fleet = engine.info().expect("told").fleet;
+    engine.close();
+    drop(engine);
+    let whole = fs::read(&database).expect("bytes");
+    assert_eq!(mode(&folder.join(MARKER)), 0o600);
+    let _ = fs::remove_file(folder.join("tenure.db-wal"));
+
+    let lost = || match refused(&folder) {
+        OpenError::Folder(FolderError::Emptied { fleet, .. }) => fleet,
+        other => panic!("{other}"),
+    };
+    fs::remove_file(&database).expect("removed");
+    assert_eq!(lost(), fleet, "a database that is missing");
+    assert!(!database.exists(), "nothing was made in its place");
+    fs::write(&database, "").expect("written");
+    assert_eq!(lost(), fleet, "a database that is empty");
+    let bare = place.path().join("bare.db");
+    fs::write(&bare, "").expect("written");
+    drop(Sqlite::open(&bare, Role::Writer).expect("a database without tables"));
+    fs::copy(&bare, &database).expect("copied");
+    assert_eq!(lost(), fleet, "a database without its log");
+
+    fs::write(&database, whole).expect("restored");
+    let engine = open(&folder).expect("it goes on");
+    assert_eq!(engine.info().expect("told").fleet, fleet);
+    engine.close();
+    drop(engine);
+    for file in [DATABASE, MARKER] {
+        fs::remove_file(folder.join(file)).expect("removed");
+    }
+    let _ = fs::remove_file(folder.join("tenure.db-wal"));
+    let anew = open(&folder).expect("a new fleet, as was asked");
+    assert_ne!(anew.info().expect("told").fleet, fleet);
+}
+
+#[test]
+fn after_a_close_the_database_file_alone_is_the_whole_store() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (folder, copy) = (place.path().join("store"), place.path().join("copy"));
+    let engine = open(&folder).expect("a new store");
+    let fleet = engine.info().expect("told").fleet;
+    engine.close();
+    fs::create_dir(&copy).expect("a folder");
+    fs::copy(folder.join(DATABASE), copy.join(DATABASE)).expect("copied");
+    let copied = open(&copy).expect("a whole store").info().expect("told");
+    assert_eq!((copied.fleet, copied.event.0), (fleet, 1));
 }

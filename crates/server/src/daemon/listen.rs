@@ -26,8 +26,6 @@ const HEADERS_TIMEOUT: Duration = Duration::from_secs(30);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Largest head of a request, and the size of the buffer that it is read into.
 const HEAD_BYTES: usize = 64 * 1024;
-/// How long requests in flight may take to finish when the daemon goes.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often it is checked that the folder and the socket are still there.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
@@ -38,6 +36,7 @@ pub(super) async fn serve<T>(
     router: Router,
     stop: &watch::Sender<bool>,
     signals: bool,
+    finish: Duration,
     still_ours: impl Fn() -> bool,
     going: impl FnOnce() -> T,
 ) -> io::Result<T> {
@@ -54,7 +53,7 @@ pub(super) async fn serve<T>(
         tokio::select! {
             _ = stopping.wait_for(|stop| *stop) => break,
             _ = check.tick() => if !still_ours() {
-                tracing::warn!("the folder or the socket is no longer ours");
+                tracing::warn!("the folder, the socket or the database is no longer ours");
                 break;
             },
             accepted = accept(&listener, &connections) => match accepted {
@@ -72,7 +71,7 @@ pub(super) async fn serve<T>(
     }
     let held = going();
     drop(listener);
-    if tokio::time::timeout(FINISH_TIMEOUT, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(finish, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests were still in flight when the time to finish was over");
     }
     Ok(held)

@@ -33,6 +33,10 @@ use socket::{Listening, Present};
 /// How long a starting daemon waits for another one, or for one that is going. Its client waits for ten seconds and
 /// should hear the reason.
 const START_TIMEOUT: Duration = Duration::from_secs(8);
+/// How long what was asked may take to finish when a daemon goes. Whoever waits for it to end waits no longer.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// What a store that is not stuck needs at most to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Threads for questions and audits. More would only wait for each other.
 const BLOCKING_THREADS: usize = 16;
 
@@ -75,8 +79,10 @@ pub fn serve(folder: &Path, options: &Options) -> ExitCode {
     };
     report::ready(&started.running());
     report::let_go(options.detach);
-    started.listen_for_signals().run();
-    ExitCode::SUCCESS
+    match started.listen_for_signals().run() {
+        Ended::Closed => ExitCode::SUCCESS,
+        Ended::StoreLost | Ended::Unfinished => ExitCode::FAILURE,
+    }
 }
 
 /// Makes the folder and starts the log in it.
@@ -100,6 +106,18 @@ pub struct Daemon {
     folder: PathBuf,
     listening: Listening,
     signals: bool,
+    finish: Duration,
+}
+
+/// How a daemon ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything that was asked is committed and the store is closed.
+    Closed,
+    /// The store's files were deleted or replaced under it.
+    StoreLost,
+    /// The store did not finish in time. What it did not commit, nobody was told.
+    Unfinished,
 }
 
 /// Takes possession of a folder, unless somebody answers there already.
@@ -115,7 +133,7 @@ pub fn start(folder: &Path, options: &tenure_engine::Options) -> Result<Started,
         .map_err(|error| Failed::new(format!("the store cannot be read: {error}"), "run `tenure doctor`"))?;
     let listening = socket::bind(&folder)?;
     tracing::info!(pid = std::process::id(), version = env!("CARGO_PKG_VERSION"), "ready");
-    Ok(Started::Daemon(Box::new(Daemon { app, folder, listening, signals: false })))
+    Ok(Started::Daemon(Box::new(Daemon { app, folder, listening, signals: false, finish: FINISH_TIMEOUT })))
 }
 
 /// A daemon that is going closes its socket first and its store last; so a store in use is worth a moment.
@@ -139,6 +157,9 @@ fn remedy(error: &OpenError) -> &'static str {
     match error {
         OpenError::Folder(FolderError::InUse(_)) => "end the process that has it open, or use its socket",
         OpenError::Folder(FolderError::Network(..)) => "name a folder on a local disk with TENURE_STATE_DIR",
+        OpenError::Folder(FolderError::Emptied { .. }) => {
+            "put the database back from a backup, or remove that file to begin a new fleet"
+        }
         OpenError::Folder(FolderError::Io(..)) => "check the folder's disk and permissions",
         OpenError::Store(_, error) if error.class == Class::NewerSchema => "use the newer version of tenure",
         OpenError::Store(..) => "run `tenure doctor`",
@@ -165,6 +186,13 @@ impl Daemon {
         self
     }
 
+    /// Changes how long what was asked may take to finish when it goes.
+    #[must_use]
+    pub fn finish_within(mut self, finish: Duration) -> Self {
+        self.finish = finish;
+        self
+    }
+
     /// The open store.
     #[must_use]
     pub fn engine(&self) -> &Engine {
@@ -179,8 +207,8 @@ impl Daemon {
 
     /// Answers until it is asked to stop, its folder is gone or its socket is another's. What was asked before is
     /// finished first, for a bounded time.
-    pub fn run(self) {
-        let Self { app, folder, listening, signals } = self;
+    pub fn run(self) -> Ended {
+        let Self { app, folder, listening, signals, finish } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS)
@@ -191,30 +219,48 @@ impl Daemon {
             Ok(runtime) => {
                 let listener = listening.listener;
                 let served = runtime.block_on(async {
-                    let still_ours = || socket::is_ours(&folder, listening.identity);
-                    listen::serve(listener, router(app.clone()), app.stop(), signals, still_ours, || {
-                        going_lock(&folder)
-                    })
-                    .await
+                    let still_ours = || {
+                        socket::is_ours(&folder, listening.identity) && app.engine().is_intact()
+                    };
+                    let going = || (going_lock(&folder), Instant::now() + finish);
+                    let router = router(app.clone());
+                    listen::serve(listener, router, app.stop(), signals, finish, still_ours, going).await
                 });
                 // A blocked thread must not keep a process that has answered everybody it could.
-                runtime.shutdown_timeout(Duration::from_secs(1));
+                runtime.shutdown_timeout(CLOSE_TIMEOUT);
                 served.unwrap_or_else(|error| {
                     tracing::error!(%error, "the daemon could not listen");
-                    None
+                    (None, Instant::now())
                 })
             }
             Err(error) => {
                 tracing::error!(%error, "no threads to answer with");
-                None
+                (None, Instant::now())
             }
         };
-        app.engine().close();
+        let (going, deadline) = going;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let closed = app.engine().close_within(left.max(CLOSE_TIMEOUT));
+        let ended = match app.engine().is_intact() {
+            false => Ended::StoreLost,
+            true if closed => Ended::Closed,
+            true => Ended::Unfinished,
+        };
+        match ended {
+            Ended::Closed => {}
+            Ended::StoreLost => tracing::error!(
+                "the database or its log was deleted or replaced while it was open; put it back from a backup"
+            ),
+            Ended::Unfinished => tracing::error!(
+                "the store did not finish in time; what it did not commit was not acknowledged"
+            ),
+        }
         // The store is free once the last clone of its engine is gone.
         drop(app);
         socket::remove(&folder, listening.identity);
-        tracing::info!(pid = std::process::id(), "stopped");
+        tracing::info!(pid = std::process::id(), ?ended, "stopped");
         drop(going);
+        ended
     }
 }
 

@@ -4,12 +4,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
 use tenure_core::secret::Proof;
 use tenure_engine::{Engine, Options};
-use tenure_server::daemon::{Started, start};
+use tenure_server::daemon::{Ended, Started, start};
 use tokio::sync::watch;
 
 use crate::gate::Gate;
@@ -20,7 +21,7 @@ pub struct Served {
     pub stop: watch::Sender<bool>,
     pub gate: Arc<Gate>,
     pub engine: Option<Engine>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Ended>>,
     _folder: Option<TempDir>,
 }
 
@@ -56,6 +57,11 @@ pub fn open_session(socket: &Path) {
 
 /// A daemon in a folder.
 pub fn served_in(folder: &Path) -> Served {
+    served_for(folder, Duration::from_secs(10))
+}
+
+/// A daemon in a folder that waits for what was asked for so long when it goes.
+pub fn served_for(folder: &Path, finish: Duration) -> Served {
     let gate = Arc::new(Gate::default());
     let options = Options { clocks: gate.clone(), ..Options::default() };
     let daemon = match start(folder, &options) {
@@ -65,6 +71,7 @@ pub fn served_in(folder: &Path) -> Served {
     };
     let (socket, stop) = (daemon.running().socket, daemon.stopper());
     let engine = Some(daemon.engine().clone());
+    let daemon = daemon.finish_within(finish);
     let thread = Some(std::thread::spawn(move || daemon.run()));
     Served { socket, stop, gate, engine, thread, _folder: None }
 }
@@ -81,13 +88,12 @@ impl Served {
         request.send(&self.socket)
     }
 
-    /// Waits until the daemon has ended.
-    pub fn join(&mut self) {
+    /// Waits until the daemon has ended, and says how unless that was told before.
+    pub fn join(&mut self) -> Option<Ended> {
         self.engine = None;
-        if let Some(thread) = self.thread.take() {
-            let ended = thread.join();
-            assert!(ended.is_ok() || std::thread::panicking(), "the daemon panicked");
-        }
+        let ended = self.thread.take()?.join();
+        assert!(ended.is_ok() || std::thread::panicking(), "the daemon panicked");
+        ended.ok()
     }
 }
 

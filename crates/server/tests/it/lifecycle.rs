@@ -1,15 +1,16 @@
 //! How a daemon comes and goes: one per folder, whatever was left behind, and nobody's work is dropped.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Barrier;
+use std::time::Duration;
 
 use serde_json::Value;
-use tenure_server::daemon::{Options, Started, serve, start};
+use tenure_server::daemon::{Ended, Options, Started, serve, start};
 
-use crate::daemon::{Served, open_session, private_folder, served, served_in, served_with_a_task};
+use crate::daemon::{Served, open_session, private_folder, served, served_for, served_in, served_with_a_task};
 use crate::patience::until;
 use crate::wire::{LEASE, PROOF, get, mutation, read_answer, request};
 
@@ -130,6 +131,37 @@ fn a_daemon_ends_when_its_folder_is_gone() {
     let mut served = served_in(folder.path());
     folder.close().expect("removed");
     served.join();
+}
+
+#[test]
+fn a_daemon_whose_database_or_log_was_taken_away_acknowledges_nothing_more_and_ends() {
+    for file in ["tenure.db", "tenure.db-wal"] {
+        let folder = private_folder();
+        let mut served = served_in(folder.path());
+        open_session(&served.socket);
+        std::fs::remove_file(folder.path().join(file)).expect("it was there");
+        let engine = served.engine.clone().expect("open");
+        assert!(!engine.is_intact());
+        let lost = engine.probe().expect_err("a write into nothing");
+        assert_eq!(lost.class, tenure_engine::store::driver::Class::Sync, "{lost}");
+        drop(engine);
+        assert_eq!(served.join(), Some(Ended::StoreLost), "{file}");
+    }
+}
+
+#[test]
+fn a_daemon_whose_store_is_stuck_ends_all_the_same() {
+    let folder = private_folder();
+    let mut served = served_for(folder.path(), Duration::from_millis(100));
+    open_session(&served.socket);
+    let waiting = with_notes_on_their_way(&served, 1);
+    served.stop.send_replace(true);
+    assert_eq!(served.join(), Some(Ended::Unfinished));
+    for mut stream in waiting {
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        assert!(!answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
 }
 
 #[test]
