@@ -15,7 +15,7 @@ use tenure_engine::{Command, Engine, Failure, Info, Outcome};
 
 /// How long one write probe answers for.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
-/// How many imports may hold their text in memory at once.
+/// How many imports may be read and applied at once: each takes several times the room of its text.
 const IMPORTS_AT_ONCE: usize = 2;
 
 /// What all requests share.

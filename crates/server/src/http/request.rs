@@ -18,16 +18,28 @@ use super::problem::Refused;
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How much of a body that is refused is still taken, and for how long.
+const PASSED_BYTES: usize = 8 << 20;
+const PASSED_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Reads a whole body. Its size is bounded before any of it is parsed, and its type must be JSON.
 pub(super) async fn body(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<Bytes, Refused> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let mut body = body;
     if announced.is_some_and(|bytes: u64| bytes > bytes_max as u64) {
+        // Who asked before sending is answered before anything is sent.
+        if !headers.contains_key(header::EXPECT) {
+            pass_over(&mut body).await;
+        }
         return Err(too_large(bytes_max));
     }
-    let arriving = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, bytes_max).collect());
+    let arriving = tokio::time::timeout(BODY_TIMEOUT, Limited::new(&mut body, bytes_max).collect());
     let bytes = match arriving.await {
         Ok(Ok(whole)) => whole.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large(bytes_max)),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            pass_over(&mut body).await;
+            return Err(too_large(bytes_max));
+        }
         Ok(Err(_)) => {
             return Err(
                 Refusal::new(Code::InvalidInput, "the request body ended early or is malformed").into()
@@ -49,6 +61,21 @@ pub(super) async fn body(headers: &HeaderMap, body: Body, bytes_max: usize) -> R
         ));
     }
     Ok(bytes)
+}
+
+/// Takes what is still coming, up to a bound, and keeps none of it: who is cut off while sending does not hear why.
+async fn pass_over(body: &mut Body) {
+    let mut left = PASSED_BYTES;
+    let passing = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            match left.checked_sub(bytes) {
+                Some(rest) => left = rest,
+                None => break,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(PASSED_TIMEOUT, passing).await;
 }
 
 /// The fields of a body: none when it is empty.

@@ -85,12 +85,13 @@ async fn answer(
     let envelope = headers::envelope(&route.spec, &parts.headers)?;
     asked.operation_id.clone_from(&envelope.operation_id);
 
+    let bytes = request::body(&parts.headers, body, route.bytes_max()).await?;
+    // Room is taken by texts that are here: a body that never arrives keeps nobody else's out.
     let interrupted = |_| Refusal::new(Code::CannotTell, "the coordinator is closing");
     let _room = match route.is_import {
         true => Some(app.imports.acquire().await.map_err(interrupted)?),
         false => None,
     };
-    let bytes = request::body(&parts.headers, body, route.bytes_max()).await?;
     let operation = if route.is_import {
         let mut map = app.blocking(move |_| request::body_fields(&bytes)).await??;
         complete(&mut map, route, &mut parts).await?;

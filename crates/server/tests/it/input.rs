@@ -1,10 +1,13 @@
 //! What a request may look like: everything that is not exactly right is refused, by name.
 
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
 use serde_json::json;
 use tenure_core::secret::Proof;
 
 use crate::daemon::{served, served_with_a_task};
-use crate::wire::{LEASE, PROOF, Request, SESSION, get, mutation, request};
+use crate::wire::{LEASE, PROOF, Request, SESSION, get, mutation, read_answer, request};
 
 #[test]
 fn what_is_not_exactly_right_is_refused_by_name() {
@@ -208,6 +211,32 @@ fn a_body_is_measured_before_it_is_parsed() {
     let import = format!(r#"{{"project":"afc","format":"beads","text":"{text}"}}"#);
     let read = served.ask(&request("POST", "/api/v1/imports/preview").json(&import));
     assert_eq!(read.value()["facts"]["line"], 1, "a longer body reached the importer: {}", read.body);
+}
+
+#[test]
+fn who_sends_too_much_can_send_it_to_the_end_and_hears_why() {
+    let served = served();
+    let much = mutation("POST", "/api/v1/tasks", &" ".repeat(6 << 20));
+    let mut stream = UnixStream::connect(&served.socket).expect("a daemon listens");
+    stream.write_all(&much.bytes()).expect("all of it is taken");
+    assert_eq!(read_answer(&mut stream).status, 413);
+}
+
+#[test]
+fn bodies_that_never_arrive_keep_no_import_out() {
+    let served = served();
+    let import = r#"{"project":"afc","format":"beads","text":"x"}"#;
+    let import = request("POST", "/api/v1/imports/preview").json(import);
+    let bytes = import.bytes();
+    let stalled: Vec<UnixStream> = (0..4)
+        .map(|_| {
+            let mut stream = UnixStream::connect(&served.socket).expect("a daemon listens");
+            stream.write_all(&bytes[..bytes.len() - 1]).expect("sent");
+            stream
+        })
+        .collect();
+    assert_eq!(served.ask(&import).value()["facts"]["line"], 1);
+    drop(stalled);
 }
 
 #[test]
