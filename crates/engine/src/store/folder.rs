@@ -100,8 +100,7 @@ impl Hold {
         }
         let write = || {
             let mut options = OpenOptions::new();
-            let mut file =
-                options.write(true).create(true).truncate(true).mode(0o600).open(&self.marker)?;
+            let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&self.marker)?;
             file.write_all(format!("{fleet}\n").as_bytes())?;
             file.sync_all()
         };

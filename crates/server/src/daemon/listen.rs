@@ -87,13 +87,7 @@ async fn accept(
 }
 
 /// Serves one connection. Somebody who runs as another user hears why, whatever was asked.
-async fn converse(
-    stream: Patient,
-    own: u32,
-    permit: OwnedSemaphorePermit,
-    router: Router,
-    watcher: Watcher,
-) {
+async fn converse(stream: Patient, own: u32, permit: OwnedSemaphorePermit, router: Router, watcher: Watcher) {
     let peer = stream.inner().peer_cred().map(|credentials| credentials.uid());
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT).max_buf_size(HEAD_BYTES);

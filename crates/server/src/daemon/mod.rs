@@ -219,9 +219,8 @@ impl Daemon {
             Ok(runtime) => {
                 let listener = listening.listener;
                 let served = runtime.block_on(async {
-                    let still_ours = || {
-                        socket::is_ours(&folder, listening.identity) && app.engine().is_intact()
-                    };
+                    let still_ours =
+                        || socket::is_ours(&folder, listening.identity) && app.engine().is_intact();
                     let going = || (going_lock(&folder), Instant::now() + finish);
                     let router = router(app.clone());
                     listen::serve(listener, router, app.stop(), signals, finish, still_ours, going).await

@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tenure_server::daemon::{Ended, Options, Started, serve, start};
 
-use crate::daemon::{Served, open_session, private_folder, served, served_for, served_in, served_with_a_task};
+use crate::daemon::{
+    Served, open_session, private_folder, served, served_for, served_in, served_with_a_task,
+};
 use crate::patience::until;
 use crate::wire::{LEASE, PROOF, get, mutation, read_answer, request};
 
