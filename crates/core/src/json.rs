@@ -21,8 +21,17 @@ pub fn read(bytes: &[u8]) -> Result<Value, Refusal> {
 
 /// Turns a value into a request, naming what does not fit.
 pub fn parse<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Refusal> {
-    serde_json::from_value(value).map_err(|error| {
-        Refusal::new(Code::InvalidInput, error.to_string()).next("correct the field; `--help` lists them")
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let (field, wrong) = (error.path().to_string(), error.inner().to_string());
+        let refusal = match field.as_str() {
+            // The request as a whole: a field that is missing, for example.
+            "." => Refusal::new(Code::InvalidInput, wrong),
+            _ => {
+                let field = excerpt(&field);
+                Refusal::new(Code::InvalidInput, format!("{field}: {wrong}")).fact("field", field)
+            }
+        };
+        refusal.next("correct the field; `--help` lists them")
     })
 }
 
@@ -124,6 +133,34 @@ mod tests {
         assert!(refused(r"[1] 2").contains("trailing"));
         assert!(refused(&format!("{}1{}", "[".repeat(40), "]".repeat(40))).contains("deeper"));
         assert!(refused("{\"a\":\"\u{1}\"}").contains("control"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_by_its_place() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Wish {
+            #[serde(rename = "count", default)]
+            _count: u32,
+            #[serde(rename = "tasks", default)]
+            _tasks: Vec<crate::model::ids::TaskId>,
+            #[serde(rename = "inner", default)]
+            _inner: Option<Box<Wish>>,
+        }
+        for (text, field, wrong) in [
+            (r#"{"count":4294967296}"#, "count", "4294967296"),
+            (r#"{"count":"1"}"#, "count", "string"),
+            (r#"{"tasks":["p-1","p/1"]}"#, "tasks[1]", "not a task id"),
+            (r#"{"inner":{"count":-1}}"#, "inner.count", "-1"),
+            (r#"{"other":1}"#, "other", "unknown field"),
+        ] {
+            let refusal = parse::<Wish>(read(text.as_bytes()).expect("JSON")).expect_err(text);
+            let detail = &refusal.detail;
+            assert!(detail.starts_with(&format!("{field}: ")) && detail.contains(wrong), "{detail}");
+            assert_eq!(refusal.facts.get("field"), Some(&Value::from(field)), "{detail}");
+        }
+        let whole = parse::<Wish>(Value::from(1)).expect_err("no object");
+        assert!(!whole.facts.contains_key("field"), "{}", whole.detail);
     }
 
     #[test]
