@@ -72,10 +72,13 @@ enum Message {
 /// The way to the writer's thread.
 pub struct Writer {
     queue: SyncSender<Message>,
-    thread: std::sync::Mutex<Option<JoinHandle<()>>>,
+    thread: std::sync::Mutex<Option<Thread>>,
 }
 
-/// How often a bounded stop looks whether the thread has ended.
+/// The thread, and a channel whose other end goes with it.
+type Thread = (JoinHandle<()>, Receiver<()>);
+
+/// How often a bounded stop tries to reach a thread whose queue is full.
 const LOOK: Duration = Duration::from_millis(5);
 
 impl Writer {
@@ -90,9 +93,12 @@ impl Writer {
         let (queue, messages) = sync_channel(QUEUE_COMMANDS);
         let clock = FleetClock::join(&fleet, &*clocks);
         let shell = Shell { driver: Some(driver), connect, fleet, clock, clocks, durations, dead: None };
-        let thread =
-            std::thread::Builder::new().name("writer".to_owned()).spawn(move || shell.run(&messages))?;
-        Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
+        let (alive, ended) = sync_channel(0);
+        let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
+            shell.run(&messages);
+            drop::<SyncSender<()>>(alive);
+        })?;
+        Ok(Self { queue, thread: std::sync::Mutex::new(Some((thread, ended))) })
     }
 
     /// Queues a command. `reply` is called once: after the commit, or at once when too much is waiting.
@@ -124,22 +130,23 @@ impl Writer {
     pub fn stop_within(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         let thread = self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        let Some(thread) = thread else { return true };
+        let Some((_, ended)) = thread else { return true };
         let mut told = false;
         loop {
             // The queue of a thread that is stuck may be full.
             told = told || !matches!(self.queue.try_send(Message::Stop), Err(TrySendError::Full(_)));
-            if thread.is_finished() || Instant::now() >= deadline {
-                return thread.is_finished();
+            match ended.recv_timeout(LOOK) {
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
+                Err(RecvTimeoutError::Timeout) => return false,
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return true,
             }
-            std::thread::sleep(LOOK);
         }
     }
 
     /// Finishes what is queued and ends the thread. A second call does nothing.
     pub fn stop(&self) {
         let thread = self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        let Some(thread) = thread else { return };
+        let Some((thread, _)) = thread else { return };
         if thread.thread().id() == std::thread::current().id() {
             // A reply let go of the last engine: the thread ends by itself when its queue is gone, and cannot
             // wait for itself.
