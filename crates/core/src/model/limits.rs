@@ -14,6 +14,12 @@ pub const LIST_ITEMS: usize = 100;
 pub const PAGE_ROWS: u32 = 1000;
 /// Rows of a page when the caller names no limit.
 pub const PAGE_ROWS_DEFAULT: u32 = 20;
+/// Most attempts of a task that are shown.
+pub const ATTEMPTS_SHOWN: usize = 50;
+/// Most entries that a recovery packet holds.
+pub const RECOVERY_ENTRIES: usize = 20;
+/// Most bytes of text that a recovery packet holds: the newest entry whole, then as many as fit.
+pub const RECOVERY_BYTES: usize = TEXT_BYTES;
 /// Deepest nesting of a JSON request.
 pub const JSON_DEPTH: usize = 32;
 /// Largest request body, in bytes; imports have their own.
