@@ -340,7 +340,7 @@ input! {
     }
 }
 operation!(CancelTask -> CancelledTask, "task.cancel", Post "/tasks/{task}/cancel", Write, Session, Optional,
-    [NotFound, RevisionConflict, StateConflict, DependentsUndecided, LeaseHeld, DependencyCycle]);
+    [NotFound, RevisionConflict, StateConflict, DependentsUndecided, DependencyCycle]);
 
 output! {
     /// What a cancellation did.

@@ -181,7 +181,12 @@ impl World {
         let decided = self.decide(&call, operation);
         match &decided {
             Ok(answer) => self.set.keep(&call, Some(answer)),
-            Err(_) => self.set.undo(),
+            Err(refusal) => {
+                self.set.undo();
+                let spec = operation.spec();
+                assert!(spec.all_refusals().contains(&refusal.code), "{} lacks {}", spec.name, refusal.code);
+                assert!(!refusal.detail.is_empty() && !refusal.steps().is_empty(), "{refusal:?}");
+            }
         }
         decided
     }
