@@ -374,7 +374,7 @@ input! {
     }
 }
 operation!(ReopenTask -> TaskAnswer, "task.reopen", Post "/tasks/{task}/reopen", Write, Operator, None,
-    [NotFound, StateConflict]);
+    [NotFound, StateConflict, DependencyCycle]);
 
 input! {
     /// Take a task from its holder (operators only)

@@ -151,7 +151,9 @@ impl CancelTask {
 
 /// The unfinished tasks that wait for a task, each once.
 fn waiting_for(set: &WorkingSet, id: &TaskId) -> Step<Vec<TaskId>> {
-    let waiting: BTreeSet<TaskId> = waits_on(set, id)?.into_iter().map(|edge| edge.task).collect();
+    let mut waiting: BTreeSet<TaskId> = waits_on(set, id)?.into_iter().map(|edge| edge.task).collect();
+    // Who waits for what it stands in the place of waits for nothing.
+    waiting.remove(id);
     let tasks = together(waiting.iter().map(|task| set.existing_task(task)))?;
     Ok(tasks.into_iter().filter(|task| !task.lifecycle.is_finished()).map(|task| task.id).collect())
 }

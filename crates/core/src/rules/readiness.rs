@@ -188,7 +188,7 @@ pub fn waits_on(set: &WorkingSet, id: &TaskId) -> Step<Vec<Dependency>> {
     let mut places = closure(BTreeSet::from([id.clone()]), |task| replaced_by(set, task))?;
     places.push(id.clone());
     let edges = together(places.iter().map(|place| set.dependencies_on(place)))?.concat();
-    Ok(edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks && edge.task != *id).collect())
+    Ok(edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks).collect())
 }
 
 /// The tasks in whose place this one stands.

@@ -59,6 +59,10 @@ fn prepared() -> (World, Agent, AttemptId) {
     world.task(&a, &json!({}));
     let superseded = json!({ "task": "p-10", "revision": 1, "reason": "r", "resolution": "superseded", "successor": "p-11" });
     world.ok(&a, from(superseded, "task.cancel"));
+    world.task(&a, &json!({}));
+    world.task(&a, &json!({ "parents": ["p-12"] }));
+    world.ok(&a, from(json!({ "task": "p-12", "revision": 1 }), "close"));
+    world.ok(&a, from(json!({ "task": "p-13", "on": "p-12" }), "dependency.add"));
     let held = world.claim(&a, Some("p-8")).expect("free").attempt;
     (world, a, held)
 }
@@ -96,6 +100,7 @@ fn cases() -> Vec<(&'static str, Value, Code)> {
         ("task.resume", json!({ "task": "p-1" }), Code::StateConflict),
         ("task.archive", json!({ "task": "p-1" }), Code::StateConflict),
         ("task.reopen", json!({ "task": "p-1", "reason": "r" }), Code::StateConflict),
+        ("task.reopen", json!({ "task": "p-12", "reason": "r" }), Code::DependencyCycle),
         ("task.force-release", json!({ "task": "p-1", "reason": "r" }), Code::StateConflict),
         ("task.cancel", cancel(&json!({ "revision": 9 })), Code::RevisionConflict),
         ("task.cancel", cancel(&json!({ "task": "p-3" })), Code::StateConflict),
@@ -223,11 +228,11 @@ fn every_kind_of_event_is_recorded() {
         ("project.edit", json!({ "project": "q", "revision": 1, "name": "n" })),
         ("project.unbind", json!({ "project": "p", "repository": "r" })),
         ("task.create", json!({ "project": "p", "title": "t", "planned": true })),
-        ("task.open", json!({ "task": "p-12" })),
-        ("task.defer", json!({ "task": "p-12", "reason": "r" })),
-        ("task.resume", json!({ "task": "p-12" })),
-        ("dependency.add", json!({ "task": "p-12", "on": "p-1" })),
-        ("dependency.remove", json!({ "task": "p-12", "on": "p-1" })),
+        ("task.open", json!({ "task": "p-14" })),
+        ("task.defer", json!({ "task": "p-14", "reason": "r" })),
+        ("task.resume", json!({ "task": "p-14" })),
+        ("dependency.add", json!({ "task": "p-14", "on": "p-1" })),
+        ("dependency.remove", json!({ "task": "p-14", "on": "p-1" })),
         ("task.reopen", json!({ "task": "p-3", "reason": "r" })),
         (
             "import.apply",
@@ -236,12 +241,12 @@ fn every_kind_of_event_is_recorded() {
     ] {
         world.ok(&a, from(input, operation));
     }
-    let recovered = world.claim(&a, Some("p-12")).expect("free");
+    let recovered = world.claim(&a, Some("p-14")).expect("free");
     world.pass(LEASE_MS);
     world.run(None, Envelope::default(), &RecordOverdue {}.into()).expect("background work is never refused");
-    let taken = world.claim(&a, Some("p-12")).expect("taken over");
+    let taken = world.claim(&a, Some("p-14")).expect("taken over");
     assert_eq!(taken.recovery.expect("what was left").attempt.id, recovered.attempt);
-    let dispose = json!({ "task": "p-12", "disposition": "restart", "reason": "r" });
+    let dispose = json!({ "task": "p-14", "disposition": "restart", "reason": "r" });
     world.fenced(&a, &taken.attempt, from(dispose, "dispose")).expect("decided");
     world.ok(&a, from(json!({}), "session.close"));
 
