@@ -289,7 +289,6 @@ impl World {
             Page::Projects => {
                 Rows::Projects(set.projects.rows().map(|project| project.key.clone()).collect())
             }
-            Page::Bindings => Rows::Bindings(set.bindings.rows().cloned().collect()),
             Page::Sessions { .. } => {
                 Rows::Sessions(set.sessions.rows().filter(|s| s.open).map(|s| s.id.clone()).collect())
             }
