@@ -3,6 +3,8 @@
 //! This crate does no input or output, reads no clock, draws no randomness and spawns nothing. It holds its
 //! state in ordered maps only, so that the same question always gets the same answer, byte for byte.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod envelope;
 pub mod import;
 pub mod json;

@@ -149,15 +149,9 @@ fn follows(
     Ok(())
 }
 
-/// Under whose name and id the receipt of an event's operation is kept. A session is opened by nobody yet, and
-/// its receipt is kept under the name that the event tells.
+/// Under whose name and id the receipt of an event's operation is kept. What the coordinator does by itself has none.
 fn receipt_key(event: &Event) -> Option<(PrincipalName, OperationId)> {
-    let operation = event.actor.operation.clone()?;
-    let principal = match &event.actor.principal {
-        Some(principal) => principal.clone(),
-        None => event.data.get("name")?.as_str()?.parse().ok()?,
-    };
-    Some((principal, operation))
+    Some((event.actor.principal.clone()?, event.actor.operation.clone()?))
 }
 
 /// Compares receipts that are still kept with the digests that events vouch for.

@@ -5,6 +5,8 @@
 //! commit. A question goes through [`execute::read`]. Nothing here is asynchronous, and no transaction is open
 //! while anything waits for a network or a person.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod admission;
 pub mod chain;
 pub mod clock;

@@ -41,6 +41,9 @@ fn recovery(packet: &RecoveryPacket, page: &mut Page) {
     for entry in &packet.entries {
         task::entry(entry, page);
     }
+    if packet.left_out > 0 {
+        page.line(&format!("  and {} older; `tenure history` shows them", packet.left_out));
+    }
 }
 
 impl Show for Alive {

@@ -16,8 +16,12 @@ pub const PAGE_ROWS: u32 = 1000;
 pub const PAGE_ROWS_DEFAULT: u32 = 20;
 /// Most text in one page of entries or events, in bytes; a page has at least one row.
 pub const PAGE_TEXT_BYTES: usize = 256 * 1024;
-/// Most entries of an expired attempt that a recovering session is shown, newest first.
+/// Most attempts of a task that are shown.
+pub const ATTEMPTS_SHOWN: usize = 50;
+/// Most entries that a recovery packet holds.
 pub const RECOVERY_ENTRIES: u32 = 20;
+/// Most bytes of text that a recovery packet holds: the newest entry whole, then as many as fit.
+pub const RECOVERY_BYTES: usize = TEXT_BYTES;
 /// Deepest nesting of a JSON request.
 pub const JSON_DEPTH: usize = 32;
 /// Largest request body, in bytes; imports have their own.

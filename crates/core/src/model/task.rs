@@ -284,7 +284,7 @@ pub struct Body {
     pub details: Details,
     /// When the task was created.
     pub created_at: WallTime,
-    /// When the task last changed.
+    /// When the task's fields were last edited.
     pub updated_at: WallTime,
 }
 

@@ -100,7 +100,8 @@ pub const SESSION_REFUSALS: &[Code] =
 /// Refusals that any write can return.
 pub const WRITE_REFUSALS: &[Code] = &[Code::OperationConflict, Code::ReceiptExpired, Code::Overloaded];
 /// Refusals that any fenced operation can return.
-pub const FENCE_REFUSALS: &[Code] = &[Code::NotHolder, Code::LeaseExpired, Code::Superseded, Code::NotFound];
+pub const FENCE_REFUSALS: &[Code] =
+    &[Code::NotHolder, Code::LeaseExpired, Code::Superseded, Code::NotFound, Code::StateConflict];
 
 impl Spec {
     /// Every refusal that the operation can return.

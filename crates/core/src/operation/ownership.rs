@@ -35,7 +35,7 @@ input! {
     }
 }
 operation!(Claim -> Claimed, "claim", Post "/claims", Write, Session, None,
-    [NotFound, LeaseHeld, Reserved, NotReady, LimitReached, NothingEligible, ManualRecovery, StateConflict]);
+    [NotFound, AmbiguousProject, LeaseHeld, Reserved, NotReady, LimitReached, NothingEligible, ManualRecovery]);
 
 output! {
     /// What a claim gave.

@@ -195,4 +195,4 @@ input! {
     }
 }
 operation!(ResolveProject -> BindingAnswer, "project.resolve", Post "/projects/resolve", Read, Anyone, None,
-    [NotFound, AmbiguousProject]);
+    [NotFound]);

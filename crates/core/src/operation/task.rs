@@ -340,7 +340,7 @@ input! {
     }
 }
 operation!(CancelTask -> CancelledTask, "task.cancel", Post "/tasks/{task}/cancel", Write, Session, Optional,
-    [NotFound, RevisionConflict, StateConflict, DependentsUndecided, LeaseHeld, DependencyCycle]);
+    [NotFound, RevisionConflict, StateConflict, DependentsUndecided, DependencyCycle]);
 
 output! {
     /// What a cancellation did.
@@ -374,7 +374,7 @@ input! {
     }
 }
 operation!(ReopenTask -> TaskAnswer, "task.reopen", Post "/tasks/{task}/reopen", Write, Operator, None,
-    [NotFound, StateConflict]);
+    [NotFound, StateConflict, DependencyCycle]);
 
 input! {
     /// Take a task from its holder (operators only)

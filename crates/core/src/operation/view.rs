@@ -206,7 +206,7 @@ output! {
         pub digest: Digest,
         /// When it was created, in milliseconds since 1970.
         pub created_at: WallTime,
-        /// When it last changed, in milliseconds since 1970.
+        /// When its fields were last edited, in milliseconds since 1970.
         pub updated_at: WallTime,
         /// Fields of an imported record that have no place of their own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -229,7 +229,14 @@ output! {
     pub struct RecoveryPacket {
         /// The attempt that expired.
         pub attempt: AttemptView,
-        /// Its checkpoints, handoff texts and notes, newest first.
+        /// The task's checkpoints, handoff texts and notes, newest first, as far as they fit.
         pub entries: Vec<Entry>,
+        /// How many older ones were left out; `history` has them.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub left_out: u64,
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -54,6 +54,10 @@ impl Rule for Claim {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Claimed> {
         let session = caller(call)?.clone();
         match &self.task {
+            Some(id) if !self.projects.is_empty() && !self.projects.contains(&id.project) => {
+                let detail = format!("{id} is in none of the projects that are named");
+                Err(Refusal::new(Code::AmbiguousProject, detail).next("name the task alone").into())
+            }
             Some(id) => claim_named(set, call, &session, id),
             None => claim_next(set, call, &session, self),
         }

@@ -18,7 +18,7 @@ use crate::model::project::Project;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Alias, Body, Details, Kind, Lifecycle, Task, folded_title};
 use crate::operation::task::{CreateTask, CreatedTask};
-use crate::working_set::{About, Need, Page, Rows, Step, WorkingSet, together};
+use crate::working_set::{About, Need, Page, Step, WorkingSet, together};
 
 /// How many likely duplicates are told.
 const DUPLICATES_TOLD: usize = 5;
@@ -161,9 +161,7 @@ impl CreateTask {
     }
 
     fn likely_duplicates(&self, set: &WorkingSet) -> Step<Vec<TaskId>> {
-        let Rows::Tasks(same) = set.page(&titled(&self.project, &self.title))? else {
-            unreachable!("a page of tasks holds tasks")
-        };
+        let same = set.page(&titled(&self.project, &self.title))?.tasks();
         let names = self.references.iter().chain(&self.source);
         let named = together(names.map(|name| set.alias(&self.project, name)))?;
         let mut told = BTreeSet::new();

@@ -55,7 +55,7 @@ fn unheld(set: &WorkingSet, id: &TaskId) -> Step<Refusal> {
 }
 
 /// Why an attempt has no authority any more. The next step is the same for all reasons.
-fn lost(attempt: &Attempt, call: &Call) -> Refusal {
+pub fn lost(attempt: &Attempt, call: &Call) -> Refusal {
     let reconcile = "stop, reconcile: keep your work, store what matters with `tenure note --recovery`, \
                      and claim the task anew";
     let code = match (attempt.current, attempt.state) {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::attention::{calls_for, is_changed, is_overdue};
-use super::fence::{held, own_attempt, scope};
+use super::fence::{held, lost, own_attempt, scope};
 use super::view::{attempt_view, recovery_packet};
 use super::{Rule, caller};
 use crate::envelope::Call;
@@ -12,7 +12,7 @@ use crate::model::attempt::{
 };
 use crate::model::event::EventKind;
 use crate::model::ids::{AttemptId, EventNumber, TaskId};
-use crate::model::limits::{TEXT_BYTES, check_line, check_text, heartbeat_ms};
+use crate::model::limits::{ATTEMPTS_SHOWN, TEXT_BYTES, check_line, check_text, heartbeat_ms};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::task_digest;
 use crate::operation::ownership::{
@@ -125,25 +125,20 @@ impl Rule for WriteNote {
         check_text("text", &self.text, TEXT_BYTES, false)?;
         set.existing_task(&self.task)?;
         let own = own_attempt(set, call, &self.task)?;
-        let live = own.as_ref().is_some_and(|attempt| attempt.is_live(call.now.fleet));
         let kind = match &own {
-            Some(_) if live => EntryKind::Note,
+            Some(attempt) if attempt.is_live(call.now.fleet) => EntryKind::Note,
             Some(_) if self.recovery => EntryKind::RecoveryNote,
-            Some(_) => return Err(held(set, call, &self.task).err().unwrap_or_else(|| not_live().into())),
+            Some(attempt) => return Err(lost(attempt, call).into()),
             None => EntryKind::Note,
         };
         let words = Words { kind, text: &self.text, data: EntryData::default() };
         let id = own.as_ref().map(|attempt| &attempt.id);
         let number = write_entry(set, call, EventKind::NoteRecorded, &self.task, id, words)?;
-        if let Some(attempt) = own.filter(|_| live) {
+        if let Some(attempt) = own.filter(|attempt| attempt.is_live(call.now.fleet)) {
             progressed(set, call, attempt);
         }
         Ok(Recorded { number, task: self.task.clone(), next: None })
     }
-}
-
-fn not_live() -> Refusal {
-    Refusal::new(Code::LeaseExpired, "the lease has ended")
 }
 
 impl Rule for WriteCheckpoint {
@@ -228,7 +223,8 @@ impl Rule for ShowRecovery {
         set.existing_task(&self.task)?;
         let mut attempts = set.attempts_of(&self.task)?;
         attempts.reverse();
-        let views: Vec<_> = attempts.iter().take(50).map(|attempt| attempt_view(call, attempt)).collect();
+        let views: Vec<_> =
+            attempts.iter().take(ATTEMPTS_SHOWN).map(|attempt| attempt_view(call, attempt)).collect();
         let ended = attempts.iter().find(|attempt| !attempt.is_live(call.now.fleet));
         let expired = ended.filter(|attempt| {
             matches!(attempt.state, AttemptState::Active | AttemptState::Expired | AttemptState::Imported)

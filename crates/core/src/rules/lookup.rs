@@ -9,7 +9,7 @@ use crate::model::limits::check_line;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Lifecycle, Queue};
 use crate::operation::task::{FindTask, ListTasks, ShowTask, TaskAnswer, TaskList};
-use crate::working_set::{Need, Page, Rows, Step, WorkingSet};
+use crate::working_set::{Need, Page, Step, WorkingSet};
 
 impl Rule for ShowTask {
     fn scope(&self, _call: &Call) -> Vec<Need> {
@@ -44,7 +44,7 @@ impl Rule for ListTasks {
         let after = self.cursor.as_deref().map_or(Ok(0), |text| parse_cursor(text, call.epoch))?;
         let page =
             Page::Tasks { project: self.project.clone(), queues: self.queues(), after, count: rows + 1 };
-        let Rows::Tasks(found) = set.page(&page)? else { unreachable!("a page of tasks holds tasks") };
+        let found = set.page(&page)?.tasks();
         let shown = &found[..found.len().min(rows as usize)];
         let cursor = shown.last().filter(|_| found.len() > shown.len());
         Ok(TaskList {

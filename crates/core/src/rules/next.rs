@@ -15,7 +15,7 @@ use crate::model::ids::ProjectKey;
 use crate::model::refusal::Refusal;
 use crate::model::task::{Queue, Task};
 use crate::operation::queue::{Next, NextStep};
-use crate::working_set::{Page, Rows, Step, WorkingSet, together};
+use crate::working_set::{Page, Step, WorkingSet, together};
 
 /// What the holder of an attempt does next.
 fn what_a_holder_does(set: &WorkingSet, call: &Call, attempt: &Attempt) -> Step<Attention> {
@@ -35,7 +35,7 @@ const OBJECTIVES_LOOKED_AT: u32 = 50;
 fn first_closable(set: &WorkingSet, project: &ProjectKey) -> Step<Option<Task>> {
     let queues = vec![Queue::Objective];
     let page = Page::Tasks { project: project.clone(), queues, after: 0, count: OBJECTIVES_LOOKED_AT };
-    let Rows::Tasks(ids) = set.page(&page)? else { unreachable!("a page of tasks holds tasks") };
+    let ids = set.page(&page)?.tasks();
     let tasks = together(ids.iter().map(|id| set.existing_task(id)))?;
     let closable = together(tasks.iter().map(|task| can_be_closed(set, task)))?;
     Ok(tasks.into_iter().zip(closable).find(|(_, closable)| *closable).map(|(task, _)| task))

@@ -15,7 +15,7 @@ use crate::operation::project::{
     BindProject, BindingAnswer, BindingView, CreateProject, EditProject, ListProjects, PolicyInput,
     ProjectAnswer, ProjectList, ProjectView, ResolveProject, ShowProject, UnbindProject,
 };
-use crate::working_set::{About, Need, Page, Rows, Step, WorkingSet, together};
+use crate::working_set::{About, Need, Page, Step, WorkingSet, together};
 
 /// A project that must exist.
 pub fn existing(set: &WorkingSet, key: &ProjectKey) -> Step<Project> {
@@ -109,9 +109,7 @@ fn answer(set: &WorkingSet, project: Project) -> Step<ProjectAnswer> {
 
 impl Rule for ListProjects {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ProjectList> {
-        let Rows::Projects(keys) = set.page(&Page::Projects)? else {
-            unreachable!("a page of projects holds projects")
-        };
+        let keys = set.page(&Page::Projects)?.projects();
         let projects =
             together(keys.iter().map(|key| existing(set, key).and_then(|project| view(set, project))))?;
         Ok(ProjectList { projects, as_of: as_of(set, call) })

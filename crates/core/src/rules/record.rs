@@ -18,7 +18,7 @@ use crate::model::time::WallTime;
 use crate::operation::record::{
     Counts, EventList, History, HistoryList, ListEvents, Overdue, RecordOverdue, Statistics,
 };
-use crate::working_set::{About, Page, Rows, Step, WorkingSet, together};
+use crate::working_set::{About, Page, Step, WorkingSet, together};
 
 /// How many tasks one round of background work looks at.
 const OVERDUE_ROWS: u32 = 200;
@@ -36,10 +36,8 @@ impl Rule for ListEvents {
             None => EventNumber(0),
         };
         let page = Page::Events { after, task: self.task.clone(), count: rows + 1 };
-        let Rows::Events(found, cut) = set.page(&page)? else {
-            unreachable!("a page of events holds events")
-        };
-        let more = *cut || found.len() > rows as usize;
+        let (found, cut) = set.page(&page)?.events();
+        let more = cut || found.len() > rows as usize;
         let events: Vec<_> = found.iter().take(rows as usize).map(|stored| stored.event.clone()).collect();
         let number = events.last().map_or(after, |event| event.number);
         let cursor = EventCursor { epoch: call.epoch, number };
@@ -58,9 +56,7 @@ impl Rule for History {
 
 impl Rule for Statistics {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Counts> {
-        let Rows::Projects(keys) = set.page(&Page::Projects)?.clone() else {
-            unreachable!("a page of projects holds projects")
-        };
+        let keys = set.page(&Page::Projects)?.projects().to_vec();
         let counts = together(keys.iter().map(|key| {
             let mut counts = reasons(set, key)?;
             let tallies = set.tallies_of(key)?;
@@ -84,9 +80,7 @@ impl Rule for Statistics {
 fn age_receipts(set: &mut WorkingSet, call: &Call) -> Step<usize> {
     let before = WallTime(call.now.wall.0 - RECEIPT_MS);
     let page = Page::AgedReceipts { before, count: OVERDUE_ROWS };
-    let Rows::Receipts(keys) = set.page(&page)?.clone() else {
-        unreachable!("a page of receipts holds receipts")
-    };
+    let keys = set.page(&page)?.receipts().to_vec();
     for (principal, operation) in &keys {
         if let Some(receipt) = set.receipt(principal, operation)? {
             set.receipts.put(Receipt { answer: None, ..receipt });
@@ -98,9 +92,7 @@ fn age_receipts(set: &mut WorkingSet, call: &Call) -> Step<usize> {
 impl Rule for RecordOverdue {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Overdue> {
         let page = Page::Overdue { count: OVERDUE_ROWS };
-        let Rows::Tasks(found) = set.page(&page)?.clone() else {
-            unreachable!("a page of tasks holds tasks")
-        };
+        let found = set.page(&page)?.tasks().to_vec();
         let tombstones = age_receipts(set, call)?;
         let more = found.len().max(tombstones) == OVERDUE_ROWS as usize;
         let mut answer =

@@ -14,7 +14,7 @@ use crate::model::time::{FleetTime, duration_left};
 use crate::operation::session::{
     CloseSession, ListSessions, OpenSession, SessionAnswer, SessionList, SessionView, ShowSession,
 };
-use crate::working_set::{About, Need, Page, Rows, Step, WorkingSet, together};
+use crate::working_set::{About, Need, Page, Step, WorkingSet, together};
 
 /// Most draws of a handle; two ids meet once in 35 bits, so a second draw is already rare.
 const HANDLE_DRAWS: u32 = 16;
@@ -219,9 +219,7 @@ impl Rule for ShowSession {
 impl Rule for ListSessions {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<SessionList> {
         let count = page_rows(self.limit)?;
-        let Rows::Sessions(ids) = set.page(&Page::Sessions { count })? else {
-            unreachable!("a page of sessions holds sessions")
-        };
+        let ids = set.page(&Page::Sessions { count })?.sessions();
         let sessions = together(ids.iter().map(|id| set.session(id)))?;
         let sessions = together(sessions.iter().flatten().map(|session| view(set, call, session)))?;
         Ok(SessionList { sessions, as_of: as_of(set, call) })

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::Rule;
-use super::cycle::check_wait;
+use super::cycle::{check_parent, check_wait};
 use super::fields::{check_criteria, check_lines, check_title, set_criteria};
-use super::readiness::put;
+use super::readiness::{after_lifecycle, put, waits_on};
 use super::view::full;
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState};
@@ -224,14 +224,29 @@ impl Rule for ReopenTask {
                 ..task
             },
         )?;
-        super::readiness::after_lifecycle(set, call, &id)?;
-        for edge in set.dependencies_of(&id)? {
-            if edge.kind == DependencyKind::Blocks {
-                check_wait(set, &id, &edge.on)?;
-            }
-        }
+        after_lifecycle(set, call, &id)?;
+        check_reopened(set, &id)?;
         answer(set, call, &id)
     }
+}
+
+/// Refuses when a reopened task closes a circle: as long as it was over, edges to and from it could be added that
+/// nobody had to wait for.
+fn check_reopened(set: &mut WorkingSet, id: &TaskId) -> Step<()> {
+    for edge in waits_on(set, id)? {
+        check_wait(set, &edge.task, id)?;
+    }
+    for edge in [set.dependencies_of(id)?, set.dependencies_on(id)?].concat() {
+        match edge.kind {
+            DependencyKind::Blocks => check_wait(set, &edge.task, &edge.on)?,
+            DependencyKind::Parent => check_parent(set, &edge.task, &edge.on)?,
+            DependencyKind::Related
+            | DependencyKind::DiscoveredFrom
+            | DependencyKind::Duplicates
+            | DependencyKind::Supersedes => {}
+        }
+    }
+    Ok(())
 }
 
 impl Rule for ForceRelease {

@@ -6,8 +6,9 @@ use crate::envelope::Call;
 use crate::model::attempt::{Attempt, EntryKind};
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::ids::TaskId;
-use crate::model::limits::RECOVERY_ENTRIES;
-use crate::model::task::{Blocker, Body, Task, task_digest};
+use crate::model::limits::{RECOVERY_BYTES, RECOVERY_ENTRIES};
+use crate::model::status::Status;
+use crate::model::task::{Blocker, Body, Reservation, Task, task_digest};
 use crate::operation::view::{
     AttemptView, BlockerView, Neighbour, RecoveryPacket, Relation, TaskSummary, TaskView,
 };
@@ -18,7 +19,7 @@ pub fn summary(set: &WorkingSet, call: &Call, id: &TaskId) -> Step<TaskSummary> 
     let task = set.existing_task(id)?;
     let status = status(set, call.now, &task)?;
     let attempt = set.current_attempt(&task)?.filter(|attempt| attempt.is_live(call.now.fleet));
-    let reserved = task.reserved.filter(|reserved| !call.now.fleet.has_reached(reserved.until));
+    let reserved = reserved(call, &task);
     Ok(TaskSummary {
         title: set.body(id)?.title,
         aliases: set.aliases_of(id)?,
@@ -29,6 +30,11 @@ pub fn summary(set: &WorkingSet, call: &Call, id: &TaskId) -> Step<TaskSummary> 
         holder: attempt.map(|attempt| attempt.principal),
         reserved_for: reserved.map(|reserved| reserved.principal),
     })
+}
+
+/// For whom a task is kept at this moment.
+fn reserved(call: &Call, task: &Task) -> Option<Reservation> {
+    task.reserved.clone().filter(|reserved| !call.now.fleet.has_reached(reserved.until))
 }
 
 /// Tasks in a list; what they lack is asked for at once.
@@ -42,7 +48,8 @@ pub fn brief(set: &WorkingSet, call: &Call, id: &TaskId) -> Step<TaskView> {
     let body = set.body(id)?;
     let status = status(set, call.now, &task)?;
     let attempt = set.current_attempt(&task)?.map(|attempt| attempt_view(call, &attempt));
-    Ok(assemble(task, body, status, attempt))
+    let reserved = reserved(call, &task);
+    Ok(assemble(Task { reserved, ..task }, body, status, attempt))
 }
 
 /// A task with everything around it.
@@ -74,10 +81,10 @@ pub fn full(set: &WorkingSet, call: &Call, id: &TaskId) -> Step<TaskView> {
 fn relations(out: &[Dependency], back: &[Dependency]) -> Vec<Relation> {
     let forward = out.iter().filter_map(|edge| {
         let kind = match edge.kind {
-            DependencyKind::Related | DependencyKind::DiscoveredFrom | DependencyKind::Duplicates => {
-                edge.kind.as_str()
-            }
-            DependencyKind::Supersedes => "supersedes",
+            DependencyKind::Related
+            | DependencyKind::DiscoveredFrom
+            | DependencyKind::Duplicates
+            | DependencyKind::Supersedes => edge.kind.as_str(),
             DependencyKind::Blocks | DependencyKind::Parent => return None,
         };
         Some(Relation { kind: kind.to_owned(), id: edge.on.clone() })
@@ -95,12 +102,7 @@ fn relations(out: &[Dependency], back: &[Dependency]) -> Vec<Relation> {
     forward.chain(backward).collect()
 }
 
-fn assemble(
-    task: Task,
-    body: Body,
-    status: crate::model::status::Status,
-    attempt: Option<AttemptView>,
-) -> TaskView {
+fn assemble(task: Task, body: Body, status: Status, attempt: Option<AttemptView>) -> TaskView {
     let digest = task_digest(task.kind, &body);
     let details = body.details;
     TaskView {
@@ -185,8 +187,16 @@ const SAVED_WORK: &[EntryKind] = &[
     EntryKind::Disposition,
 ];
 
-/// What an expired attempt left: its saved work and words, newest first.
+/// What an expired attempt left: its saved work and words, newest first, as far as they fit.
 pub fn recovery_packet(set: &WorkingSet, call: &Call, attempt: &Attempt) -> Step<RecoveryPacket> {
-    let (entries, _) = set.newest_entries(&attempt.id.task, SAVED_WORK, RECOVERY_ENTRIES)?;
-    Ok(RecoveryPacket { attempt: attempt_view(call, attempt), entries })
+    let (mut entries, total) = set.newest_entries(&attempt.id.task, SAVED_WORK, RECOVERY_ENTRIES)?;
+    let mut bytes = 0;
+    let fits = entries.iter().take_while(|entry| {
+        bytes += entry.text.len();
+        bytes <= RECOVERY_BYTES
+    });
+    let fits = fits.count().max(1).min(entries.len());
+    let left_out = total.saturating_sub(fits as u64);
+    entries.truncate(fits);
+    Ok(RecoveryPacket { attempt: attempt_view(call, attempt), entries, left_out })
 }

@@ -406,7 +406,7 @@ impl WorkingSet {
         rows(&self.attempts, &index, || Need::CurrentAttemptsIn(project.clone()))
     }
 
-    /// The newest entries of some kinds in a task's record, newest first, and how many the store has. What does
+    /// The newest entries of some kinds in a task's record, newest first, and how many of them the store has. What does
     /// not fit into a page of text is left out.
     pub fn newest_entries(
         &self,

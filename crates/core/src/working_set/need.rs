@@ -6,7 +6,6 @@ use crate::model::handle::Handle;
 use crate::model::ids::{
     AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
 };
-use crate::model::project::Binding;
 use crate::model::task::{Queue, Rank};
 use crate::model::time::WallTime;
 
@@ -122,8 +121,6 @@ pub enum Page {
     },
     /// Every project.
     Projects,
-    /// Every binding.
-    Bindings,
     /// Open sessions, newest first.
     Sessions {
         /// At most so many.
@@ -152,12 +149,47 @@ pub enum Rows {
     Tasks(Vec<TaskId>),
     /// Keys of projects; the rows themselves are loaded with them.
     Projects(Vec<ProjectKey>),
-    /// Bindings.
-    Bindings(Vec<Binding>),
     /// Sessions; the rows themselves are loaded with them.
     Sessions(Vec<SessionId>),
     /// Keys of receipts; the rows themselves are loaded with them.
     Receipts(Vec<(PrincipalName, OperationId)>),
+}
+
+impl Rows {
+    /// The events of a page of events, and whether they were cut because the page is full.
+    #[must_use]
+    pub fn events(&self) -> (&[StoredEvent], bool) {
+        let Self::Events(events, cut) = self else { unreachable!("a page of events holds events") };
+        (events, *cut)
+    }
+
+    /// The ids of a page of tasks.
+    #[must_use]
+    pub fn tasks(&self) -> &[TaskId] {
+        let Self::Tasks(ids) = self else { unreachable!("a page of tasks holds tasks") };
+        ids
+    }
+
+    /// The keys of a page of projects.
+    #[must_use]
+    pub fn projects(&self) -> &[ProjectKey] {
+        let Self::Projects(keys) = self else { unreachable!("a page of projects holds projects") };
+        keys
+    }
+
+    /// The ids of a page of sessions.
+    #[must_use]
+    pub fn sessions(&self) -> &[SessionId] {
+        let Self::Sessions(ids) = self else { unreachable!("a page of sessions holds sessions") };
+        ids
+    }
+
+    /// The keys of a page of receipts.
+    #[must_use]
+    pub fn receipts(&self) -> &[(PrincipalName, OperationId)] {
+        let Self::Receipts(keys) = self else { unreachable!("a page of receipts holds receipts") };
+        keys
+    }
 }
 
 /// How many of a project's tasks changed their status by the mere passing of time.
@@ -174,7 +206,7 @@ pub struct Moments {
 pub struct Newest {
     /// So many were asked for.
     pub count: u32,
-    /// How many there are in the store.
+    /// How many of these kinds there are in the store.
     pub total: u64,
 }
 

@@ -116,7 +116,8 @@ impl Store {
             Need::Blockers(id) => set.blockers.cover(id),
             Need::Attempt(id) => set.attempts.load_absent(id),
             Need::NewestEntries { task, kinds, count } => {
-                let total = set.entries.known(&task).len() as u64;
+                let known = set.entries.known(&task).into_iter();
+                let total = known.filter(|entry| kinds.contains(&entry.kind)).count() as u64;
                 set.newest.insert((task, kinds), Newest { count, total });
             }
             other => panic!("{other:?} is not expected"),

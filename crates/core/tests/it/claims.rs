@@ -195,3 +195,74 @@ fn limits_capabilities_and_changed_criteria_are_respected() {
     let able = world.agent_offering("able", &["gpu"]);
     world.claim(&able, None).expect("gpu");
 }
+
+#[test]
+fn a_claims_answer_is_short_beside_the_tasks_text() {
+    let (mut world, a) = World::with_project();
+    let (title, description) = ("t".repeat(100), "d".repeat(10_000));
+    world.task(&a, &json!({ "title": title, "description": description, "criteria": ["c".repeat(1_000)] }));
+    let answer = world.try_as(&a, from(json!({ "task": "p-1" }), "claim")).expect("free");
+    let beside = answer.len() - 100 - 10_000 - 1_000;
+    assert!(beside <= 1_024, "{beside} bytes beside the task's text: {answer}");
+}
+
+#[test]
+fn what_an_expired_attempt_left_is_told_as_far_as_it_fits() {
+    let (mut world, a) = with_task();
+    let claimed = world.claim(&a, Some("p-1")).expect("free");
+    let note = |text: String| from(json!({ "task": "p-1", "text": text }), "note");
+    for number in 0..25 {
+        world.fenced(&a, &claimed.attempt, note(number.to_string())).expect("noted");
+    }
+    world.pass(LEASE_MS);
+    let taken = world.claim(&a, None).expect("taken over");
+    let packet = taken.recovery.expect("what was left");
+    assert_eq!((packet.entries.len(), packet.left_out), (20, 5));
+    assert_eq!(packet.entries[0].text, "24", "the newest first");
+    for _ in 0..2 {
+        world.fenced(&a, &taken.attempt, note("x".repeat(40 * 1024))).expect("noted");
+    }
+    world.pass(LEASE_MS);
+    let packet = world.claim(&a, None).expect("taken over").recovery.expect("what was left");
+    assert_eq!((packet.entries.len(), packet.left_out), (1, 26));
+}
+
+#[test]
+fn a_handoff_to_oneself_is_kept_for_a_later_session_of_the_name() {
+    let (mut world, a) = with_task();
+    let b = world.agent("b");
+    let claimed = world.claim(&a, Some("p-1")).expect("free");
+    let handoff = from(json!({ "task": "p-1", "text": "later", "to": "a" }), "handoff");
+    world.fenced(&a, &claimed.attempt, handoff).expect("handed off");
+    assert_eq!(world.claim(&b, None).expect_err("kept").code, Code::NothingEligible);
+    world.ok(&a, from(json!({}), "session.close"));
+    let later = world.agent("a");
+    assert_eq!(world.claim(&later, None).expect("kept for the name").handoff.as_deref(), Some("later"));
+}
+
+#[test]
+fn a_handoff_names_an_agent_that_is_known() {
+    let (mut world, a) = with_task();
+    let claimed = world.claim(&a, Some("p-1")).expect("free");
+    let handoff = from(json!({ "task": "p-1", "text": "t", "to": "nobody" }), "handoff");
+    let refusal = world.fenced(&a, &claimed.attempt, handoff).expect_err("nobody has that name");
+    assert_eq!(refusal.code, Code::NotFound);
+    world.fenced(&a, &claimed.attempt, from(json!({ "task": "p-1" }), "heartbeat")).expect("still held");
+}
+
+#[test]
+fn an_objective_whose_children_are_all_settled_is_closed_under_its_revision() {
+    let (mut world, a) = World::with_project();
+    world.task(&a, &json!({ "kind": "objective" }));
+    for _ in 0..2 {
+        world.task(&a, &json!({ "parents": ["p-1"] }));
+    }
+    let optional = json!({ "task": "p-3", "on": "p-1", "kind": "parent", "optional": true });
+    world.ok(&a, from(optional, "dependency.add"));
+    let close = || from(json!({ "task": "p-1", "revision": 1 }), "close");
+    assert_eq!(world.refused(&a, close()), Code::RequirementsMissing, "p-2 is required and open");
+    assert_eq!(world.refused(&a, from(json!({ "task": "p-1" }), "claim")), Code::NotReady);
+    world.ok(&a, from(json!({ "task": "p-2", "revision": 1, "reason": "r" }), "task.cancel"));
+    let closed = world.ok(&a, close());
+    assert_eq!(closed["task"]["status"], "done", "p-2 was cancelled and p-3 is optional");
+}

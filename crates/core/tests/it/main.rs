@@ -4,6 +4,7 @@ mod attention;
 mod cancelling;
 mod choice;
 mod claims;
+mod coverage;
 mod deadlock;
 mod oracle;
 mod random;

@@ -55,7 +55,7 @@ fn change(world: &mut World, agent: &Agent, random: &mut Random) {
     let b = ids[random.below(ids.len())].clone();
     let revision = world.set.tasks.get(&a).flatten().map_or(0, |task| task.revision);
     let kind = if random.once_in(2) { "parent" } else { "blocks" };
-    let operation = match random.below(14) {
+    let operation = match random.below(15) {
         0..=3 => return add(world, agent, &a, &b, kind),
         4 => {
             let kind = DependencyKind::ALL[random.below(DependencyKind::ALL.len())];
@@ -78,11 +78,12 @@ fn change(world: &mut World, agent: &Agent, random: &mut Random) {
         }
         9 => from(json!({ "task": a, "kind": "permission", "reason": "r" }), "blocker.raise"),
         10 => from(json!({ "task": a, "number": 1, "reason": "r" }), "blocker.resolve"),
-        11 => {
+        11 => return reopen(world, agent, &a),
+        12 => {
             world.pass(LEASE_MS);
             return;
         }
-        12 => {
+        13 => {
             let record = RecordOverdue {}.into();
             world.run(None, Envelope::default(), &record).expect("background work is never refused");
             return;
@@ -113,6 +114,14 @@ fn add(world: &mut World, agent: &Agent, task: &TaskId, on: &TaskId, kind: &str)
             assert!(locks, "{task} {kind} {on} locks nothing and was refused: {}", refusal.detail);
         }
         Err(_) => {}
+    }
+}
+
+/// Reopens a task, and checks that it was refused if that would lock tasks for ever.
+fn reopen(world: &mut World, agent: &Agent, task: &TaskId) {
+    if world.try_as(agent, from(json!({ "task": task, "reason": "r" }), "task.reopen")).is_ok() {
+        let stuck = Oracle::of(&world.set, world.now).stuck();
+        assert!(stuck.is_empty(), "{task} was reopened and locks {stuck:?}");
     }
 }
 

@@ -61,6 +61,7 @@ fn records_that_are_not_there_or_not_ready_say_so() {
         ("project.show", json!({ "project": "q" }), Code::NotFound),
         ("claim", json!({ "task": "p-1" }), Code::NotFound),
         ("claim", json!({}), Code::AmbiguousProject),
+        ("claim", json!({ "task": "p-1", "projects": ["q"] }), Code::AmbiguousProject),
         ("claim", json!({ "projects": ["p"] }), Code::NothingEligible),
         ("project.create", json!({ "key": "p" }), Code::AlreadyExists),
         ("project.create", json!({ "key": "r", "policy": { "workflow": "reviewed" } }), Code::NotYetBuilt),

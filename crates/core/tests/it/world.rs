@@ -181,7 +181,12 @@ impl World {
         let decided = self.decide(&call, operation);
         match &decided {
             Ok(answer) => self.set.keep(&call, Some(answer)),
-            Err(_) => self.set.undo(),
+            Err(refusal) => {
+                self.set.undo();
+                let spec = operation.spec();
+                assert!(spec.all_refusals().contains(&refusal.code), "{} lacks {}", spec.name, refusal.code);
+                assert!(!refusal.detail.is_empty() && !refusal.steps().is_empty(), "{refusal:?}");
+            }
         }
         decided
     }
@@ -242,7 +247,8 @@ impl World {
             Need::CurrentAttemptsOf(session) => set.attempts.cover(AttemptIndex::CurrentOf(session)),
             Need::CurrentAttemptsIn(project) => set.attempts.cover(AttemptIndex::CurrentIn(project)),
             Need::NewestEntries { task, kinds, .. } => {
-                let total = set.entries.known(&task).len() as u64;
+                let known = set.entries.known(&task).into_iter();
+                let total = known.filter(|entry| kinds.contains(&entry.kind)).count() as u64;
                 set.newest.insert((task, kinds), Newest { count: u32::MAX, total });
             }
             Need::Receipt(principal, operation) => set.receipts.load_absent((principal, operation)),
@@ -287,7 +293,6 @@ impl World {
             Page::Projects => {
                 Rows::Projects(set.projects.rows().map(|project| project.key.clone()).collect())
             }
-            Page::Bindings => Rows::Bindings(set.bindings.rows().cloned().collect()),
             Page::Sessions { .. } => {
                 Rows::Sessions(set.sessions.rows().filter(|s| s.open).map(|s| s.id.clone()).collect())
             }

@@ -16,10 +16,10 @@ static ENTRY: Shape =
 /// for an entry's columns.
 pub const NEWEST: &str = "SELECT {columns} FROM entry WHERE task = $1 \
      AND kind IN ($2, $3, $4, $5, $6, $7, $8) ORDER BY number DESC LIMIT $9";
-/// How many entries a task has.
-pub const COUNT: &str = "SELECT count(*) FROM entry WHERE task = $1";
+/// How many entries of these kinds a task has.
+pub const COUNT: &str = "SELECT count(*) FROM entry WHERE task = $1 AND kind IN ($2, $3, $4, $5, $6, $7, $8)";
 
-/// Loads a task's newest entries of some kinds, as far as they fit into a page of text, and counts all it has.
+/// Loads a task's newest entries of some kinds, as far as they fit into a page of text, and counts all of these kinds.
 pub fn load_newest(
     driver: &mut dyn Driver,
     entries: &mut Table<Entry>,
@@ -41,8 +41,7 @@ pub fn load_newest(
         }
         Ok(())
     })?;
-    let mut values = Values::default();
-    values.shown(task);
+    values.0.pop();
     let mut total = 0;
     driver.query(COUNT, &values.0, &mut |row| {
         total = Fields::of(row).count()?;

@@ -34,7 +34,6 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             projects.into_iter().for_each(|project| set.projects.load(project));
             Rows::Projects(keys)
         }
-        Page::Bindings => Rows::Bindings(project::every_binding(driver)?),
         Page::Sessions { count } => {
             let sessions = session::newest(driver, *count)?;
             let ids = sessions.iter().map(|session| session.id.clone()).collect();

@@ -2,7 +2,6 @@
 
 use tenure_core::model::project::{Binding, Project, Tally};
 use tenure_core::model::time::WallTime;
-use tenure_core::working_set::table::Record;
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Lookup, Shape, Stored};
@@ -95,23 +94,13 @@ impl Stored for Tally {
     }
 }
 
-/// Every row of a small table.
-fn all<R: Stored + Record>(driver: &mut dyn Driver) -> Result<Vec<R>, StoreError> {
-    let mut rows = Vec::new();
-    driver.query(&R::shape().select(), &[], &mut |row| {
-        rows.push(R::read(&mut Fields::of(row))?);
-        Ok(())
-    })?;
-    rows.sort_by_key(Record::key);
-    Ok(rows)
-}
-
 /// Every project, by key.
 pub fn every_project(driver: &mut dyn Driver) -> Result<Vec<Project>, StoreError> {
-    all(driver)
-}
-
-/// Every binding, by place.
-pub fn every_binding(driver: &mut dyn Driver) -> Result<Vec<Binding>, StoreError> {
-    all(driver)
+    let mut projects = Vec::new();
+    driver.query(&PROJECT.select(), &[], &mut |row| {
+        projects.push(Project::read(&mut Fields::of(row))?);
+        Ok(())
+    })?;
+    projects.sort_by(|a: &Project, b| a.key.cmp(&b.key));
+    Ok(projects)
 }

@@ -113,7 +113,6 @@ fn projects_bindings_and_tallies() {
             Need::Bindings("git@x:y".into()),
             Need::Tallies(key()),
             Need::Page(Page::Projects),
-            Need::Page(Page::Bindings),
         ];
         ask(&mut *world.driver, &mut set, needs);
         assert_eq!(set.project(&key()), Ok(Some(project())));
@@ -121,7 +120,6 @@ fn projects_bindings_and_tallies() {
         assert_eq!(set.bindings_of("git@x:y"), Ok(vec![binding.clone()]));
         assert_eq!(set.tallies_of(&key()).expect("loaded")[&Queue::Ready], 4);
         assert_eq!(set.page(&Page::Projects), Ok(&Rows::Projects(vec![key()])));
-        assert_eq!(set.page(&Page::Bindings), Ok(&Rows::Bindings(vec![binding.clone()])));
 
         set.bindings.remove(&(binding.repository, binding.folder));
         world.driver.begin_write().expect("begin");

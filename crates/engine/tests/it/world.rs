@@ -8,6 +8,7 @@ use tenure_core::model::ids::{AttemptId, OperationId, SessionId};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
+use tenure_core::operation::Spec;
 use tenure_core::operation::catalog::AnyOperation;
 use tenure_core::operation::session::OpenSession;
 use tenure_core::secret::SessionSecret;
@@ -75,7 +76,15 @@ impl World {
 
     /// Runs commands in one batch.
     pub fn batch(&mut self, commands: Vec<Command>) -> Result<Committed, StoreError> {
-        run_batch(&mut *self.driver, &self.clock, &*self.clocks, commands, Durations::default())
+        let specs: Vec<Spec> = commands.iter().map(|command| command.operation.spec()).collect();
+        let committed =
+            run_batch(&mut *self.driver, &self.clock, &*self.clocks, commands, Durations::default())?;
+        for (spec, answer) in specs.iter().zip(&committed.answers) {
+            let told =
+                answer.as_ref().err().is_none_or(|refusal| spec.all_refusals().contains(&refusal.code));
+            assert!(told, "{} lacks {answer:?}", spec.name);
+        }
+        Ok(committed)
     }
 
     /// Runs one command in a batch of its own.

@@ -18,10 +18,10 @@ pub(super) struct Fields {
 impl Fields {
     /// The fields of a value that must be an object. `place` says which, for the error text.
     pub(super) fn of(value: Value, place: &'static str) -> Result<Self, Wrong> {
-        match value {
-            Value::Object(map) => Ok(Self { map, place }),
-            other => Err(format!("{place} is {}, not an object", named(&other))),
-        }
+        let Value::Object(map) = value else {
+            return Err(format!("{place} is {}, not an object", named(&value)));
+        };
+        Ok(Self { map, place })
     }
 
     /// Whether a field is there.

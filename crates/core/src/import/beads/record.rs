@@ -145,10 +145,9 @@ fn priority(fields: &mut Fields) -> Result<Priority, Wrong> {
 }
 
 fn labels(fields: &mut Fields) -> Result<Vec<String>, Wrong> {
-    let label = |value| match value {
-        Value::String(text) => Ok(text),
-        // open set: whatever else JSON has
-        _ => Err("a label is not a text".to_owned()),
+    let label = |value| {
+        let Value::String(text) = value else { return Err("a label is not a text".to_owned()) };
+        Ok(text)
     };
     fields.take_list("labels")?.into_iter().map(label).collect()
 }
