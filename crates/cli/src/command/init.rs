@@ -27,6 +27,7 @@ pub struct Init {
 
 /// Binds.
 pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
+    context.check_own_fields(&["bound", "created", "next", "project", "repository"])?;
     let checkout = context.checkout().ok_or_else(|| {
         usage("this folder lies in no Git checkout", "run `git init` first, or name projects with --project")
     })?;
