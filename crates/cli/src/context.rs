@@ -146,6 +146,7 @@ impl Context {
     where
         O::Answer: Show,
     {
+        self.check_fields(SchemaGenerator::subschema_for::<O::Answer>)?;
         let answered = self.call(operation)?;
         self.print(&answered)
     }
@@ -156,6 +157,7 @@ impl Context {
     where
         O::Answer: Show,
     {
+        self.check_fields(SchemaGenerator::subschema_for::<O::Answer>)?;
         match (self.call(&operation), operand) {
             (Err(Stop::Failure(failure)), Some(operand)) if failure.code() == Code::NotFound => {
                 let Ok(task) = self.alias(&operand) else { return Err(failure.into()) };
@@ -165,6 +167,19 @@ impl Context {
             }
             (outcome, _) => self.print(&outcome?),
         }
+    }
+
+    /// Refuses fields that `--json` names and an answer of this schema cannot have, before anything is asked for.
+    pub fn check_fields(&self, schema: impl FnOnce(&mut SchemaGenerator) -> Schema) -> Result<(), Stop> {
+        match self.screen.json.as_deref() {
+            None | Some([]) => Ok(()),
+            Some(names) => fields::check(names, schema),
+        }
+    }
+
+    /// The same for a value that is no operation's answer and has these fields.
+    pub fn check_own_fields(&self, known: &[&str]) -> Result<(), Stop> {
+        fields::check_known(self.screen.json.as_deref().unwrap_or_default(), known)
     }
 
     /// Prints an answer: as it came, some fields of it, or for a person.

@@ -21,9 +21,27 @@ pub fn filter(
 ) -> Result<String, Stop> {
     let answer: Map<String, Value> = serde_json::from_slice(json)
         .map_err(|_| usage("this answer has no fields", "leave out the field names"))?;
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let (place, known) = rows_of(&schema(&mut settings.into_generator()).to_value());
+    let (place, known) = fields_of(schema);
     keep(answer, place, &known, names)
+}
+
+/// Refuses a name that no row of an answer of this schema can have: before anything is asked for.
+pub fn check(names: &[String], schema: impl FnOnce(&mut SchemaGenerator) -> Schema) -> Result<(), Stop> {
+    check_known(names, &fields_of(schema).1)
+}
+
+/// Refuses a name that is not known, with those that are.
+pub fn check_known(names: &[String], known: &[impl AsRef<str>]) -> Result<(), Stop> {
+    let is_known = |name: &&String| known.iter().any(|known| known.as_ref() == *name);
+    let Some(unknown) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let detail = format!("`{unknown}` is no field of these rows");
+    Err(usage(detail, format!("choose from: {}", known.join(", "))))
+}
+
+fn fields_of(schema: impl FnOnce(&mut SchemaGenerator) -> Schema) -> (Option<&'static str>, Vec<String>) {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    rows_of(&schema(&mut settings.into_generator()).to_value())
 }
 
 /// The same for a value that is no operation's answer: its rows are what it has.
@@ -48,10 +66,7 @@ fn keep(
     known: &[String],
     names: &[String],
 ) -> Result<String, Stop> {
-    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
-        let detail = format!("`{unknown}` is no field of these rows");
-        return Err(usage(detail, format!("choose from: {}", known.join(", "))));
-    }
+    check_known(names, known)?;
     let keep = |fields: &mut Map<String, Value>| fields.retain(|name, _| names.contains(name));
     match place {
         None => keep(&mut answer),

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use tenure_client::private;
 use tenure_core::model::limits;
 
 use crate::stop::{Stop, usage};
@@ -43,9 +44,11 @@ pub fn read_file(path: &Path, bytes_max: usize) -> Result<String, Stop> {
         return read_input(bytes_max);
     }
     let shown = path.display();
-    let file = std::fs::File::open(path)
-        .map_err(|error| usage(format!("cannot read {shown}: {error}"), "name a file that can be read"))?;
-    bounded(file, &shown.to_string(), bytes_max)
+    let bytes = private::read(path, bytes_max).map_err(|error| {
+        let next = "name a regular file that can be read, or pipe the text in with `-`";
+        usage(format!("cannot read {shown}: {error}"), next)
+    })?;
+    utf8(bytes, &shown.to_string())
 }
 
 /// Reads standard input to its end. A terminal is refused, because nobody may be there to type.
@@ -69,6 +72,10 @@ fn bounded(source: impl Read, shown: &str, bytes_max: usize) -> Result<String, S
     if bytes.len() > bytes_max {
         return Err(usage(format!("{shown} is longer than {bytes_max} bytes"), "shorten it"));
     }
+    utf8(bytes, shown)
+}
+
+fn utf8(bytes: Vec<u8>, shown: &str) -> Result<String, Stop> {
     String::from_utf8(bytes).map_err(|_| {
         usage(format!("{shown} is not UTF-8 text"), "convert it to UTF-8, or attach it elsewhere")
     })

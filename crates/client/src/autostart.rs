@@ -5,9 +5,8 @@
 //! command reports.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,7 +16,7 @@ use serde::Deserialize;
 use tenure_core::wire;
 
 use crate::failure::Failure;
-use crate::transport;
+use crate::{private, transport};
 
 /// How a daemon is started.
 #[derive(Debug, Clone)]
@@ -63,11 +62,7 @@ struct Readiness {
 
 /// Creates the state folder for its owner alone.
 pub fn create_folder(folder: &Path) -> Result<(), Failure> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|error| Failure::file("create the state folder", folder, &error))
+    private::create_folder(folder, private::CHANGE)
 }
 
 /// Sees to it that a daemon listens. Returns whether this call started it.
@@ -98,7 +93,7 @@ pub fn ensure(folder: &Path, start: &Start) -> Result<bool, Failure> {
 /// Takes the starters' lock. Its holder waits for a daemon's word and not for ever, but it may be suspended.
 fn lock(folder: &Path, patience: Duration) -> Result<File, Failure> {
     let path = folder.join(wire::START_LOCK);
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+    let file = private::options().create(true).append(true).open(&path);
     let file = file.map_err(|error| Failure::file("open", &path, &error))?;
     let deadline = Instant::now() + patience;
     loop {
@@ -116,7 +111,7 @@ fn lock(folder: &Path, patience: Duration) -> Result<File, Failure> {
 /// Starts the executable with nothing of this process but its standard output to speak on.
 fn spawn(folder: &Path, start: &Start) -> Result<Child, Failure> {
     let log_path = folder.join(wire::LOG);
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&log_path);
+    let log = private::options().create(true).append(true).open(&log_path);
     let log = log.map_err(|error| Failure::file("open", &log_path, &error))?;
     // What a harness left open (pipes it waits on, for example) must not be kept open by the daemon.
     close_fds::set_fds_cloexec(3, &[]);

@@ -163,6 +163,9 @@ impl Client {
                 }
                 Err(Cut::Unreachable(error)) => {
                     last = self.unreachable(&error);
+                    if error.kind() == std::io::ErrorKind::PermissionDenied {
+                        return Err(unanswered(last));
+                    }
                     if let Some(start) = &self.start {
                         if autostart::ensure(&self.folder, start).map_err(unanswered)? {
                             self.tell("started the daemon of this store");

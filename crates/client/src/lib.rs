@@ -14,6 +14,7 @@ pub mod identity;
 pub mod info;
 pub mod mutation;
 pub mod place;
+pub mod private;
 pub mod processes;
 pub mod remote_url;
 pub mod repository;

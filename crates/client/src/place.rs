@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tenure_core::model::refusal::{Code, Refusal};
 
 use crate::failure::Failure;
+use crate::private;
 
 /// A setting, what it is, and where that was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,9 +46,14 @@ pub fn state_folder(variable: &dyn Fn(&str) -> Option<String>) -> Result<Setting
         origin: origin.to_owned(),
     };
     if let Some(folder) = given(variable, "TENURE_STATE_DIR") {
-        let folder = std::path::absolute(&folder)
-            .map_err(|error| Failure::file("use TENURE_STATE_DIR", Path::new(&folder), &error))?;
-        return Ok(setting(folder, "TENURE_STATE_DIR"));
+        // Taken from the folder that one happens to be in, it would be another store in every folder.
+        if !folder.starts_with('/') {
+            return Err(Failure::cannot_tell(
+                format!("TENURE_STATE_DIR is {folder}, which is no absolute path"),
+                "set TENURE_STATE_DIR to an absolute path, or unset it",
+            ));
+        }
+        return Ok(setting(PathBuf::from(folder), "TENURE_STATE_DIR"));
     }
     if let Some(folder) = given(variable, "XDG_STATE_HOME").filter(|folder| folder.starts_with('/')) {
         return Ok(setting(Path::new(&folder).join("tenure"), "XDG_STATE_HOME"));
@@ -74,7 +80,7 @@ pub fn server(wish: &Wish, variable: &dyn Fn(&str) -> Option<String>) -> Result<
         return Ok(setting(server, "TENURE_SERVER".to_owned()));
     }
     let Some(path) = config_file(variable) else { return Ok(None) };
-    let text = match std::fs::read_to_string(&path) {
+    let text = match private::read_text(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Failure::file("read", &path, &error)),

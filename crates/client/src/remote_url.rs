@@ -11,14 +11,50 @@ pub fn normalise(url: &str, worktree: &Path) -> Option<String> {
         return local(path, worktree);
     }
     if let Some((scheme, rest)) = url.split_once("://") {
-        let (authority, path) = rest.split_once('/')?;
-        return remote(authority, path, default_port(&scheme.to_ascii_lowercase()));
+        return address(rest, default_port(&scheme.to_ascii_lowercase()));
+    }
+    if let Some(rest) = url.strip_prefix("//") {
+        return address(rest, "");
     }
     // Git reads `host:path` as a remote unless a slash stands before the colon.
     match url.split_once(':') {
-        Some((host, path)) if !host.contains('/') && !host.is_empty() => remote(host, path, ""),
+        Some((host, _)) if !host.contains('/') && !host.is_empty() => {
+            let url = without_query(url)?;
+            let place = match url.split_once('@') {
+                Some((_, place)) if place.contains('@') => return None,
+                Some((_, place)) => place,
+                None => url,
+            };
+            let (host, path) = place.split_once(':').filter(|(host, _)| !host.contains('/'))?;
+            remote(host, path, "")
+        }
         _ if url.is_empty() => None,
         _ => local(url, worktree),
+    }
+}
+
+/// An address without its scheme. A password may hold a slash, so an `@` behind the first one may end it: then what
+/// stands before it is read as user and password, or, where it could be a host as well, nothing is read at all.
+fn address(rest: &str, default_port: &str) -> Option<String> {
+    let rest = without_query(rest)?;
+    let (authority, path) = rest.split_once('/')?;
+    if !path.contains('@') {
+        return remote(authority, path, default_port);
+    }
+    let (_, password) = authority.split_once(':').filter(|_| !authority.contains('@'))?;
+    if password.chars().all(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    let (authority, path) = path.rsplit_once('@')?.1.split_once('/')?;
+    remote(authority, path, default_port)
+}
+
+/// An address without query and fragment, unless they may be part of a password.
+fn without_query(address: &str) -> Option<&str> {
+    match address.split_once(['?', '#']) {
+        Some((_, rest)) if rest.contains('@') => None,
+        Some((address, _)) => Some(address),
+        None => Some(address),
     }
 }
 
@@ -34,8 +70,9 @@ fn default_port(scheme: &str) -> &'static str {
 
 fn remote(authority: &str, path: &str, default_port: &str) -> Option<String> {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let host = match host.rsplit_once(':') {
+    let host = match host.rsplit_once(':').filter(|_| !host.ends_with(']')) {
         Some((bare, port)) if port == default_port || port.is_empty() => bare,
+        Some((_, port)) if !port.chars().all(|c| c.is_ascii_digit()) => return None,
         _ => host,
     };
     let path = path.trim_matches('/');
@@ -49,7 +86,12 @@ fn remote(authority: &str, path: &str, default_port: &str) -> Option<String> {
 /// A repository on this machine is named by its Git directory, as it names itself when it has no remote.
 fn local(path: &str, worktree: &Path) -> Option<String> {
     let path = worktree.join(path);
-    let path = std::fs::canonicalize(&path).unwrap_or(path);
+    let path = match std::fs::canonicalize(&path) {
+        Ok(path) => path,
+        // Nothing here has that name, and it may be an address with a password.
+        Err(_) if path.to_str()?.contains(['@', '?', '#']) => return None,
+        Err(_) => path,
+    };
     let inner = path.join(".git");
     let path = if inner.is_dir() { inner } else { path };
     path.to_str().map(str::to_owned)
@@ -75,6 +117,32 @@ mod tests {
             "  git@GITHUB.com:Owner/Repo\n",
         ] {
             assert_eq!(normalise(url, Path::new("/")).as_deref(), Some("github.com/Owner/Repo"), "{url}");
+        }
+    }
+
+    #[test]
+    fn no_secret_becomes_part_of_an_identity() {
+        for (url, identity) in [
+            ("https://h/o/r.git?access_token=SECRET", Some("h/o/r")),
+            ("https://h/o/r.git#SECRET", Some("h/o/r")),
+            ("user:SECRET@h:o/r", Some("h/o/r")),
+            ("user:SEC/RET@h:o/r#SECRET", Some("h/o/r")),
+            ("https://user:p/SECRET@h/o/r", Some("h/o/r")),
+            ("https://user:p@SECRET@h/o/r", Some("h/o/r")),
+            ("//u:SECRET@h/o/r", Some("h/o/r")),
+            ("https://[::1]/o/r", Some("[::1]/o/r")),
+            ("https://user:1/SECRET@h/o/r", None),
+            ("https://user:p@x/SECRET@h/o/r", None),
+            ("https://user:p#SECRET@h/o/r", None),
+            ("https://user/p?SECRET@h/o/r", None),
+            ("https://user:SECRET/o/r", None),
+            ("u:SECRET@h/o/r", None),
+            ("u:p@SECRET@h:o/r", None),
+            ("SEC/RET:x@h:o/r", None),
+            ("file://u:SECRET@h/o/r", None),
+            ("o/r.git?token=SECRET", None),
+        ] {
+            assert_eq!(normalise(url, Path::new("/none")).as_deref(), identity, "{url}");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::remote_url;
+use crate::{private, remote_url};
 
 /// A place in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub fn checkout(folder: &Path) -> Option<Checkout> {
     let (top, git_directory) =
         folder.ancestors().find_map(|top| git_directory(top).map(|directory| (top, directory)))?;
     let common = common_directory(&git_directory);
-    let remote = std::fs::read_to_string(common.join("config"))
+    let remote = private::read_text(&common.join("config"))
         .ok()
         .and_then(|config| remote_of(&config))
         .and_then(|url| remote_url::normalise(&url, top));
@@ -38,7 +38,7 @@ fn git_directory(top: &Path) -> Option<PathBuf> {
     if entry.join("HEAD").is_file() {
         return Some(entry);
     }
-    let text = std::fs::read_to_string(&entry).ok()?;
+    let text = private::read_text(&entry).ok()?;
     let target = text.strip_prefix("gitdir:")?.trim();
     let directory = std::fs::canonicalize(top.join(target)).ok()?;
     directory.join("HEAD").is_file().then_some(directory)
@@ -46,7 +46,7 @@ fn git_directory(top: &Path) -> Option<PathBuf> {
 
 /// The directory that all worktrees of the repository share.
 fn common_directory(git_directory: &Path) -> PathBuf {
-    let common = match std::fs::read_to_string(git_directory.join("commondir")) {
+    let common = match private::read_text(&git_directory.join("commondir")) {
         Ok(text) => git_directory.join(text.trim()),
         Err(_) => git_directory.to_owned(),
     };

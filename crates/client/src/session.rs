@@ -3,16 +3,16 @@
 use tenure_core::model::ids::{OperationId, PrincipalName, SessionId, TaskId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Operation;
-use tenure_core::operation::session::{CloseSession, OpenSession, SessionAnswer};
+use tenure_core::operation::session::{OpenSession, SessionAnswer};
 use tenure_core::secret::SessionSecret;
 use tenure_core::wire;
 
-use crate::call::{self, Client, Unanswered};
+use crate::call::{self, Client};
 use crate::clock;
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::route::route;
-use crate::session_file::{Record, SessionFile};
+use crate::session_file::{Record, SessionFile, Successor};
 
 /// An open session and its file.
 #[derive(Debug)]
@@ -46,12 +46,11 @@ impl Session {
         let file = SessionFile::of(client.folder(), fleet, &identity.name);
         let given_up = |record: &Record| particulars.instead_of.as_ref() == Some(&record.session);
         if let Some(record) = file.read()?.filter(given_up) {
-            // Its secret is in this file alone: while it is open there, its name is taken and only it can let go.
-            Self::from_record(&record, file.clone())?.take_leave(client)?;
+            return Self::replace(client, identity, particulars, file, &record);
         }
         let record = file.update(|found| match found {
-            Some(record) if !given_up(&record) => Ok((None, record)),
-            _ => {
+            Some(record) => Ok((None, record)),
+            None => {
                 let record = Record::draw(fleet, &identity.name, identity.conversation.clone());
                 Ok((Some(record.clone()), record))
             }
@@ -91,13 +90,59 @@ impl Session {
         Ok(Self { id: record.session.clone(), name: record.name.clone(), file, is_new: false, secret })
     }
 
-    /// Tells the coordinator of the session. Telling it again changes nothing.
+    /// Opens another session in the place of the one in the file. The old one's secret stays in the file until the
+    /// coordinator has accepted; the new one's stands beside it before it is sent, so that a lost answer loses neither.
+    fn replace(
+        client: &Client,
+        identity: &Identity,
+        particulars: &Particulars,
+        file: SessionFile,
+        old: &Record,
+    ) -> Result<Self, Failure> {
+        let proves = Self::from_record(old, file.clone())?;
+        let mut record = Record::draw(&old.fleet, &identity.name, identity.conversation.clone());
+        let drawn = Successor { session: record.session.clone(), secret: record.secret.clone() };
+        let kept = file.edit(|found| {
+            (found.session == old.session).then(|| found.successor.get_or_insert(drawn).clone())
+        })?;
+        if let Some(Some(kept)) = kept {
+            (record.session, record.secret) = (kept.session, kept.secret);
+        }
+        let mut session = Self::from_record(&record, file)?;
+        let answer = session.tell(client, identity, particulars, &proves);
+        if answer.as_ref().is_err_and(Failure::is_decided) {
+            session.file.edit(|found| found.successor = None)?;
+        }
+        record.epoch = Some(answer?.epoch);
+        session.file.update(|_| Ok((Some(record), ())))?;
+        session.is_new = true;
+        Ok(session)
+    }
+
+    /// Tells the coordinator of the session and keeps what it answers.
     fn introduce(
         &self,
         client: &Client,
         identity: &Identity,
         particulars: &Particulars,
     ) -> Result<(), Failure> {
+        let answer = self.tell(client, identity, particulars, self);
+        if answer.as_ref().is_err_and(Failure::is_decided) {
+            self.file.forget(&self.id)?;
+        }
+        let epoch = answer?.epoch;
+        self.file.edit(|record| record.epoch = Some(epoch))?;
+        Ok(())
+    }
+
+    /// Tells the coordinator of the session, with the proof of a session. Telling it again changes nothing.
+    fn tell(
+        &self,
+        client: &Client,
+        identity: &Identity,
+        particulars: &Particulars,
+        proves: &Self,
+    ) -> Result<SessionAnswer, Failure> {
         let request = OpenSession {
             session: self.id.clone(),
             proof_hash: self.secret.session_proof().hash(),
@@ -108,32 +153,15 @@ impl Session {
             workstation: Some(rustix::system::uname().nodename().to_string_lossy().into_owned()),
             capabilities: particulars.capabilities.clone(),
         };
-        let answer = self.send(client, &request).map_err(Failure::from);
-        if answer.as_ref().is_err_and(Failure::is_decided) {
-            self.file.forget(&self.id)?;
-        }
-        let answer: SessionAnswer = call::read(&answer?)?;
-        self.file.edit(|record| record.epoch = Some(answer.epoch))?;
-        Ok(())
-    }
-
-    /// Closes the session at the coordinator. That it is over there already is as good.
-    fn take_leave(&self, client: &Client) -> Result<(), Failure> {
-        match self.send(client, &CloseSession {}).map_err(Failure::from) {
-            Err(failure) if !is_of_session(failure.code()) => Err(failure),
-            Ok(_) | Err(_) => Ok(()),
-        }
-    }
-
-    /// Sends a request about the session itself. Repeating one changes nothing, so none is kept on record.
-    fn send<O: Operation>(&self, client: &Client, operation: &O) -> Result<Vec<u8>, Unanswered> {
-        let input = serde_json::to_value(operation).expect("inputs are plain data and always serialise");
+        // Repeating it changes nothing, so it is not kept on record.
+        let input = serde_json::to_value(&request).expect("inputs are plain data and always serialise");
         let operation_id: OperationId = clock::random_id();
-        let mut headers = self.headers();
+        let mut headers = proves.headers();
         headers.push((wire::IDEMPOTENCY_KEY, operation_id.to_string()));
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        client.exchange(&route(&O::SPEC, &input), &headers, call::patience(O::SPEC.name))
+        let spec = &OpenSession::SPEC;
+        call::read(&client.exchange(&route(spec, &input), &headers, call::patience(spec.name))?)
     }
 
     /// What names the session in a call.

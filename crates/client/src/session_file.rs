@@ -6,9 +6,8 @@
 //! can leave a call whose outcome nobody will ever ask for.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -21,7 +20,7 @@ use tenure_core::model::ids::{
 use tenure_core::secret::SessionSecret;
 
 use crate::failure::Failure;
-use crate::{clock, processes};
+use crate::{clock, private, processes};
 
 /// The layout that this program reads and writes.
 const VERSION: u32 = 1;
@@ -51,6 +50,18 @@ pub struct Record {
     /// Requests whose answers were not seen yet.
     #[serde(default)]
     pub pending: Vec<Pending>,
+    /// The session that was to take this one's place, as long as the coordinator has not said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successor: Option<Successor>,
+}
+
+/// A session that was drawn to take another's place.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Successor {
+    /// The session's id.
+    pub session: SessionId,
+    /// Its secret in hexadecimal digits.
+    pub secret: String,
 }
 
 /// A lease as its holder knows it.
@@ -121,6 +132,7 @@ impl Record {
             epoch: None,
             leases: BTreeMap::new(),
             pending: Vec::new(),
+            successor: None,
         }
     }
 
@@ -164,7 +176,7 @@ impl SessionFile {
 
     /// What it holds; nothing when there is no such session.
     pub fn read(&self) -> Result<Option<Record>, Failure> {
-        let bytes = match std::fs::read(&self.path) {
+        let bytes = match private::read_own(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Failure::file("read", &self.path, &error)),
@@ -218,13 +230,12 @@ impl SessionFile {
 
     fn lock(&self) -> Result<File, Failure> {
         let directory = self.path.parent().expect("a session file lies in a folder");
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .map_err(|error| Failure::file("create", directory, &error))?;
+        if let Some(state) = directory.parent() {
+            private::create_folder(state, private::CHANGE)?;
+        }
+        private::create_folder(directory, private::ANYTHING)?;
         let path = self.path.with_extension("lock");
-        let locked = OpenOptions::new().create(true).append(true).mode(0o600).open(&path).and_then(|file| {
+        let locked = private::options().create(true).append(true).open(&path).and_then(|file| {
             rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
             Ok(file)
         });
@@ -234,7 +245,7 @@ impl SessionFile {
     fn write(&self, record: &Record) -> std::io::Result<()> {
         let is_new = !self.path.exists();
         let draft = self.path.with_extension("draft");
-        let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&draft)?;
+        let mut file = private::options().create(true).write(true).truncate(true).open(&draft)?;
         file.write_all(&serde_json::to_vec(record)?)?;
         if is_new {
             file.sync_data()?;

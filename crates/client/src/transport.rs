@@ -129,6 +129,11 @@ pub fn connect(folder: &Path) -> std::io::Result<UnixStream> {
             Err(error) => return Err(error.into()),
         }
     }
+    // A socket in a folder that others can write may be anybody's, and what is sent proves who we are.
+    if rustix::net::sockopt::socket_peercred(&socket)?.uid != rustix::process::geteuid() {
+        let foreign = "the socket belongs to another user";
+        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, foreign));
+    }
     let stream = UnixStream::from(socket);
     stream.set_nonblocking(false)?;
     Ok(stream)

@@ -45,6 +45,7 @@ pub fn run(call: &Call, context: &Context) -> Result<(), Stop> {
     }
     // Read here as the daemon will read it, so that nothing is started for what cannot be right.
     let operation = (entry.read)(input)?;
+    context.check_fields(entry.answer)?;
     let input: Value = json::read(operation.to_json().as_bytes())?;
     context.print_json(&context.ask(&entry.spec, &input)?, entry.answer)
 }

@@ -27,10 +27,12 @@ pub struct Init {
 
 /// Binds.
 pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
+    context.check_own_fields(&["bound", "created", "next", "project", "repository"])?;
     let checkout = context.checkout().ok_or_else(|| {
         usage("this folder lies in no Git checkout", "run `git init` first, or name projects with --project")
     })?;
     let bound = context.binding(&checkout)?;
+    let is_named = init.key.is_some();
     let key = match (init.key, &bound) {
         (Some(key), _) => key,
         (None, Some(bound)) => bound.project.clone(),
@@ -50,6 +52,14 @@ pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
         Err(Stop::Failure(failure)) if failure.code() == Code::NotFound => true,
         Err(stop) => return Err(stop),
     };
+    // Folders of the same name are not the same work: who means the other's project names it.
+    if !is_new && !is_named && bound.is_none() {
+        let detail = format!("there is a project {key} already, and this repository is not bound to it");
+        return Err(Refusal::new(Code::AlreadyExists, detail)
+            .next(format!("tenure init {key}"))
+            .next("the key joins that project; another key makes a project of its own")
+            .into());
+    }
     if is_new {
         let policy = PolicyInput { workflow: Some(Workflow::Simple), ..PolicyInput::default() };
         context.call(&CreateProject { key: key.clone(), name: init.name, policy })?;

@@ -1,10 +1,11 @@
 //! Sessions. Opening one is seldom typed: the first command that needs a session opens it.
 
 use clap::Subcommand;
+use schemars::SchemaGenerator;
 use tenure_client::session::Particulars;
 use tenure_core::model::ids::{Capability, SessionId};
 use tenure_core::model::refusal::{Code, Refusal};
-use tenure_core::operation::session::{CloseSession, ListSessions, ShowSession};
+use tenure_core::operation::session::{CloseSession, ListSessions, SessionAnswer, ShowSession};
 
 use crate::context::Context;
 use crate::stop::Stop;
@@ -43,6 +44,7 @@ pub struct Show {
 pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
     match command {
         Command::Open(Open { anew, capabilities, parent }) => {
+            context.check_fields(SchemaGenerator::subschema_for::<SessionAnswer>)?;
             let tells_more = parent.is_some() || !capabilities.is_empty();
             let instead_of = if anew { context.known_session()?.map(|known| known.id) } else { None };
             let session = context.open_session(&Particulars { parent, capabilities, instead_of })?;

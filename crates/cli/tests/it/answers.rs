@@ -54,6 +54,22 @@ fn json_is_the_answer_as_it_came_or_some_fields_of_its_rows() {
     let unknown = place.run("ada", &["ready", "--json=id,titel"]);
     assert_eq!(unknown.code, 1);
     assert!(unknown.err.contains("priority"), "it lists what is known: {}", unknown.err);
+    for words in [
+        &["task", "create", "--title", "t", "--json=id,foo"][..],
+        &["call", "task.create", r#"{"project":"afc","title":"t"}"#, "--json=foo"],
+        &["claim", &task, "--json=foo"],
+        &["session", "open", "--json=foo"],
+        &["init", "other", "--json=foo"],
+    ] {
+        let before = place.json("ada", &["stats"])["events"].clone();
+        let refused = place.run("new", words);
+        assert_eq!(refused.code, 1, "{words:?}: {}{}", refused.out, refused.err);
+        assert!(
+            refused.out.contains("`foo` is no field") || refused.err.contains("`foo` is no field"),
+            "{words:?}"
+        );
+        assert_eq!(place.json("ada", &["stats"])["events"], before, "{words:?}: nothing was sent");
+    }
     // An alias is a name too, also where it looks like an id.
     assert_eq!(place.json("ada", &["show", "bd-7"])["task"]["id"], task);
     assert_eq!(place.json("ada", &["claim", "bd-7"])["attempt"], "afc-1@1");
@@ -63,6 +79,7 @@ fn json_is_the_answer_as_it_came_or_some_fields_of_its_rows() {
 #[test]
 fn every_command_answers_in_json_when_asked() {
     let place = Place::bound();
+    std::fs::write(place.checkout().join("export"), "").expect("written");
     for words in [
         &["version"][..],
         &["init"],
@@ -77,7 +94,7 @@ fn every_command_answers_in_json_when_asked() {
         &["session", "list"],
         &["project", "list"],
         &["stats"],
-        &["import", "beads", "/dev/null"],
+        &["import", "beads", "export"],
     ] {
         assert!(place.json("ada", words).is_object(), "{words:?}");
     }

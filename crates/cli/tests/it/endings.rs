@@ -103,6 +103,17 @@ fn a_live_session_makes_way_for_the_next_of_its_name() {
 }
 
 #[test]
+fn a_repository_joins_a_project_of_its_folder_s_name_only_when_that_is_said() {
+    let place = Place::new();
+    place.ok("ada", &["init"]);
+    std::fs::write(place.checkout().join(".git/config"), "").expect("written");
+    check(&place, "bob", &["init"], 8, "already_exists");
+    assert!(place.run("bob", &["init"]).err.contains("next:  tenure init checkout"));
+    place.ok("bob", &["init", "checkout"]);
+    place.ok("bob", &["init"]);
+}
+
+#[test]
 fn an_interrupted_command_ends_with_130() {
     let place = Place::bound();
     let daemon = place.daemon();

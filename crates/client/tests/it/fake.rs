@@ -38,7 +38,7 @@ pub enum Reply {
 
 pub const INFO: &str =
     r#"{"name":"tenure","version":"0.1.0","protocol":1,"fleet":"f1","epoch":1,"pid":1,"busy":false}"#;
-const SESSION: &str = r#"{"session":{"id":"00000000000000000000000000000000","name":"a","handle":"acorn-acorn-acorn-acorn-acorn","open":true,"present":true,"opened_at":1,"holds":[]},"epoch":1}"#;
+pub const SESSION: &str = r#"{"session":{"id":"00000000000000000000000000000000","name":"a","handle":"acorn-acorn-acorn-acorn-acorn","open":true,"present":true,"opened_at":1,"holds":[]},"epoch":1}"#;
 
 /// Every request that came, but for those about the daemon itself and opening a session.
 pub type Requests = Arc<Mutex<Vec<Request>>>;
@@ -48,10 +48,24 @@ pub fn daemon(folder: &Path, answer: impl Fn(&Request, usize) -> Reply + Send + 
     daemon_telling(folder, INFO.to_owned(), answer)
 }
 
+/// The same, and the opening of a session is answered as the test says.
+pub fn daemon_opening(folder: &Path, answer: impl Fn(&Request, usize) -> Reply + Send + 'static) -> Requests {
+    daemon_with(folder, INFO.to_owned(), false, answer)
+}
+
 /// The same with another answer about itself.
 pub fn daemon_telling(
     folder: &Path,
     info: String,
+    answer: impl Fn(&Request, usize) -> Reply + Send + 'static,
+) -> Requests {
+    daemon_with(folder, info, true, answer)
+}
+
+fn daemon_with(
+    folder: &Path,
+    info: String,
+    opens: bool,
     answer: impl Fn(&Request, usize) -> Reply + Send + 'static,
 ) -> Requests {
     let listener = UnixListener::bind(folder.join(SOCKET)).expect("binds");
@@ -63,7 +77,9 @@ pub fn daemon_telling(
             while let Some(request) = read(&stream) {
                 let reply = match request.target.as_str() {
                     "/api/v1/info" => Reply::Json(200, info.clone()),
-                    "/api/v1/sessions" if request.method == "POST" => Reply::Json(200, SESSION.to_owned()),
+                    "/api/v1/sessions" if opens && request.method == "POST" => {
+                        Reply::Json(200, SESSION.to_owned())
+                    }
                     _ => {
                         let count = {
                             let mut seen = seen.lock().expect("not poisoned");

@@ -29,6 +29,8 @@ fn the_state_folder_has_one_order_of_sources() {
         let setting = state_folder(&variables(known)).expect("known");
         assert_eq!((setting.value.as_str(), setting.origin.as_str()), (folder, origin));
     }
+    let relative = state_folder(&variables(&[("TENURE_STATE_DIR", "state"), ("HOME", "/h")]));
+    assert!(relative.expect_err("relative").to_string().contains("TENURE_STATE_DIR"));
     assert_eq!(state_folder(&variables(&[])).expect_err("nowhere").code(), Code::CannotTell);
 }
 

@@ -145,28 +145,6 @@ fn a_closed_session_is_forgotten_and_the_next_one_is_another() {
 }
 
 #[test]
-fn a_session_is_given_up_only_after_it_was_closed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let requests = fake::daemon(folder.path(), |_, count| match count {
-        1 => fake::problem(Code::NotFound),
-        _ => fake::problem(Code::SessionClosed),
-    });
-    let (client, _) = fake::client(folder.path());
-    let session = fake::session(&client, "alice");
-    let identity = fake::identity("alice");
-    let instead = Particulars { instead_of: Some(session.id.clone()), ..Particulars::default() };
-    Session::open(&client, &identity, &instead).expect_err("it could not be closed");
-    assert_eq!(fake::session(&client, "alice").id, session.id, "its secret is still there");
-    let next = Session::open(&client, &identity, &instead).expect("it was over already");
-    assert_ne!(next.id, session.id);
-    let again = Session::open(&client, &identity, &instead).expect("somebody else opened the next one");
-    assert_eq!(again.id, next.id);
-    let requests = requests.lock().expect("not poisoned").clone();
-    assert!(requests.iter().all(|request| request.target == "/api/v1/sessions/close"));
-    assert!(requests.iter().all(|request| request.header("Tenure-Session") == session.id.as_str()));
-}
-
-#[test]
 fn a_file_that_cannot_be_read_is_never_replaced_in_silence() {
     let folder = tempfile::tempdir().expect("a folder");
     fake::daemon(folder.path(), |_, _| Reply::Cut);
@@ -176,4 +154,35 @@ fn a_file_that_cannot_be_read_is_never_replaced_in_silence() {
     let failure = client.call(&claim(), Some(&session)).expect_err("unreadable");
     assert!(failure.to_string().contains("cannot be read"), "{failure}");
     assert_eq!(std::fs::read(session.file.path()).expect("there"), b"{\"v\":1,");
+}
+
+#[test]
+fn an_old_secret_survives_a_refusal_and_proves_the_right_to_the_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refuses = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let refusing = refuses.clone();
+    let requests = fake::daemon_opening(folder.path(), move |_, _| {
+        match refusing.load(std::sync::atomic::Ordering::SeqCst) {
+            true => fake::problem(Code::NameInUse),
+            false => Reply::Json(200, fake::SESSION.to_owned()),
+        }
+    });
+    let (client, _) = fake::client(folder.path());
+    refuses.store(false, std::sync::atomic::Ordering::SeqCst);
+    let old = fake::session(&client, "alice");
+    refuses.store(true, std::sync::atomic::Ordering::SeqCst);
+    let anew = || {
+        let particulars = Particulars { instead_of: Some(old.id.clone()), ..Particulars::default() };
+        Session::open(&client, &fake::identity("alice"), &particulars)
+    };
+    assert_eq!(anew().expect_err("refused").code(), Code::NameInUse);
+    assert_eq!(old.file.read().expect("read").expect("there").session, old.id);
+    refuses.store(false, std::sync::atomic::Ordering::SeqCst);
+    let new = anew().expect("opens");
+    assert_eq!(old.file.read().expect("read").expect("there").session, new.id);
+    assert_eq!(anew().expect("somebody else opened the next one").id, new.id);
+    let requests = requests.lock().expect("not poisoned");
+    let last = requests.last().expect("asked");
+    assert_eq!(last.header(tenure_core::wire::SESSION), old.id.as_str());
+    assert!(last.body.contains(new.id.as_str()), "{}", last.body);
 }

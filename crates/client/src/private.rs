@@ -1,0 +1,120 @@
+//! Files and folders that are trusted: of this user alone, and never more than they should be.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Error, ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::failure::Failure;
+
+/// Most bytes that a file of settings or secrets is read for.
+pub const SMALL_FILE_BYTES: usize = 1024 * 1024;
+
+/// What others may not do in a state folder that somebody made beforehand: change it. Its files are private each.
+pub const CHANGE: u32 = 0o022;
+/// What others may not do in a folder of secrets: anything.
+pub const ANYTHING: u32 = 0o077;
+
+/// Creates a folder for this user alone. One that is there already must be this user's, and others may not do this.
+pub fn create_folder(folder: &Path, forbidden: u32) -> Result<(), Failure> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|error| Failure::file("create", folder, &error))?;
+    let found = std::fs::metadata(folder).map_err(|error| Failure::file("look at", folder, &error))?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(Failure::cannot_tell(
+            format!("the folder {} belongs to another user, and secrets are kept in it", folder.display()),
+            "name a state folder of yours with TENURE_STATE_DIR",
+        ));
+    }
+    if found.mode() & forbidden != 0 {
+        return Err(Failure::cannot_tell(
+            format!("the folder {} is open to other users, and secrets are kept in it", folder.display()),
+            format!("chmod go= {}", folder.display()),
+        ));
+    }
+    Ok(())
+}
+
+/// How files of ours are opened: for this user alone, and through no link.
+#[must_use]
+pub fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags(flags(OFlags::NOFOLLOW));
+    options
+}
+
+/// Reads a regular file of at most so many bytes. A pipe or a device is refused, not waited for.
+pub fn read(path: &Path, bytes_max: usize) -> std::io::Result<Vec<u8>> {
+    bounded(OpenOptions::new().read(true).custom_flags(flags(OFlags::NONBLOCK)).open(path)?, bytes_max)
+}
+
+/// The same for a file of ours, through no link.
+pub fn read_own(path: &Path) -> std::io::Result<Vec<u8>> {
+    let flags = flags(OFlags::NONBLOCK | OFlags::NOFOLLOW);
+    bounded(OpenOptions::new().read(true).custom_flags(flags).open(path)?, SMALL_FILE_BYTES)
+}
+
+/// Reads a small regular text file.
+pub fn read_text(path: &Path) -> std::io::Result<String> {
+    let bytes = read(path, SMALL_FILE_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+fn bounded(file: File, bytes_max: usize) -> std::io::Result<Vec<u8>> {
+    if !file.metadata()?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > bytes_max {
+        return Err(Error::new(ErrorKind::FileTooLarge, format!("it is longer than {bytes_max} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn flags(flags: OFlags) -> i32 {
+    flags.bits().cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_others_can_open_keeps_no_secrets() {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = root.path().join("state");
+        create_folder(&folder, ANYTHING).expect("created");
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o750)).expect("set");
+        let failure = create_folder(&folder, ANYTHING).expect_err("open to the group");
+        create_folder(&folder, CHANGE).expect("nobody else can change it");
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o770)).expect("set");
+        create_folder(&folder, CHANGE).expect_err("the group can change it");
+        assert!(failure.to_string().contains("open to other users"), "{failure}");
+    }
+
+    #[test]
+    fn only_regular_files_are_read_and_never_more_than_they_may_be() {
+        let root = tempfile::tempdir().expect("a folder");
+        let pipe = root.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("runs");
+        assert!(made.success());
+        for path in [pipe.as_path(), Path::new("/dev/zero"), root.path()] {
+            assert_eq!(read(path, 9).expect_err("no file").kind(), ErrorKind::InvalidInput, "{path:?}");
+        }
+        let (file, link) = (root.path().join("file"), root.path().join("link"));
+        std::fs::write(&file, "0123456789").expect("written");
+        std::os::unix::fs::symlink(&file, &link).expect("linked");
+        assert_eq!(read(&link, 10).expect("read"), b"0123456789");
+        assert_eq!(read(&file, 9).expect_err("long").kind(), ErrorKind::FileTooLarge);
+        read_own(&link).expect_err("a link");
+        options().append(true).open(&link).expect_err("a link");
+    }
+}
