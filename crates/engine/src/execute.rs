@@ -209,7 +209,7 @@ fn run(
     if let Some((key, print)) = &key {
         load(driver, set, [Need::Receipt(key.0.clone(), key.1.clone())], call.now)?;
         if let Some(Some(receipt)) = set.receipts.get(key) {
-            let stored = replay(receipt, *print);
+            let stored = replay(receipt, *print, call.now.wall);
             return Ok(stored.and_then(|answer| present(operation, answer, now)));
         }
     }
@@ -247,8 +247,9 @@ fn run(
     Ok(Ok(answer))
 }
 
-/// What a receipt says to whoever uses its operation id again.
-fn replay(receipt: &Receipt, print: Digest) -> Result<String, Refusal> {
+/// What a receipt says to whoever uses its operation id again. An old answer is gone, whether or not the background
+/// has come by yet.
+fn replay(receipt: &Receipt, print: Digest, now: WallTime) -> Result<String, Refusal> {
     if receipt.fingerprint != print {
         let detail = format!(
             "operation id {} was used for another `{}` before",
@@ -256,7 +257,8 @@ fn replay(receipt: &Receipt, print: Digest) -> Result<String, Refusal> {
         );
         return Err(Refusal::new(Code::OperationConflict, detail));
     }
-    receipt.answer.clone().ok_or_else(|| {
+    let kept = receipt.answer.clone().filter(|_| receipt.at >= Receipt::kept_since(now));
+    kept.ok_or_else(|| {
         let detail = format!("operation id {} was answered long ago", receipt.operation_id);
         Refusal::new(Code::ReceiptExpired, detail)
     })

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::ids::{
     AttemptId, Digest, Epoch, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
 };
+use super::limits::RECEIPT_MS;
 use super::text_enum::text_enum;
 use super::time::{FleetTime, WallTime};
 
@@ -166,6 +167,14 @@ pub struct Receipt {
     pub at: WallTime,
     /// The answer, verbatim; absent once only the tombstone is kept.
     pub answer: Option<String>,
+}
+
+impl Receipt {
+    /// From when on receipts are kept with their answers; of older ones only the tombstone counts.
+    #[must_use]
+    pub fn kept_since(now: WallTime) -> WallTime {
+        now.minus_ms(RECEIPT_MS)
+    }
 }
 
 /// The fleet row: counters, the chain's head and the highest time that was ever committed.

@@ -37,6 +37,14 @@ impl FleetTime {
     }
 }
 
+impl WallTime {
+    /// This moment minus a duration in milliseconds.
+    #[must_use]
+    pub fn minus_ms(self, ms: i64) -> Self {
+        Self(self.0.saturating_sub(ms))
+    }
+}
+
 /// The moment a command is judged at: both clocks, read under the writer's lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {

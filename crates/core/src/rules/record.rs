@@ -11,10 +11,8 @@ use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState, EntryKind};
 use crate::model::event::{EventKind, Receipt};
 use crate::model::ids::{EventCursor, EventNumber};
-use crate::model::limits::RECEIPT_MS;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::Queue;
-use crate::model::time::WallTime;
 use crate::operation::record::{
     Counts, EventList, History, HistoryList, ListEvents, Overdue, RecordOverdue, Statistics,
 };
@@ -78,8 +76,7 @@ impl Rule for Statistics {
 
 /// Receipts older than their term lose their answer; what is left still refuses the operation id.
 fn age_receipts(set: &mut WorkingSet, call: &Call) -> Step<usize> {
-    let before = WallTime(call.now.wall.0 - RECEIPT_MS);
-    let page = Page::AgedReceipts { before, count: OVERDUE_ROWS };
+    let page = Page::AgedReceipts { before: Receipt::kept_since(call.now.wall), count: OVERDUE_ROWS };
     let keys = set.page(&page)?.receipts().to_vec();
     for (principal, operation) in &keys {
         if let Some(receipt) = set.receipt(principal, operation)? {

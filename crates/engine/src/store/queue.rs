@@ -1,10 +1,11 @@
 //! Queues: the next work in its order, and what the mere passing of time changed.
 
 use tenure_core::model::attempt::Attempt;
+use tenure_core::model::event::Receipt;
 use tenure_core::model::ids::{AttemptId, ProjectKey, TaskId};
-use tenure_core::model::limits::{PAGE_ROWS, RECEIPT_MS};
+use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::task::{Body, Priority, Rank, Task};
-use tenure_core::model::time::{FleetTime, Now, WallTime};
+use tenure_core::model::time::{FleetTime, Now};
 use tenure_core::working_set::{Moments, Source, Window, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
@@ -229,7 +230,7 @@ pub fn load_overdue(
 /// Whether there is anything overdue to record.
 pub fn any_overdue(driver: &mut dyn Driver, now: Now) -> Result<bool, StoreError> {
     let (attempts, deferred) = overdue(driver, now, 1)?;
-    let aged = receipt::aged(driver, WallTime(now.wall.0 - RECEIPT_MS), 1)?;
+    let aged = receipt::aged(driver, Receipt::kept_since(now.wall), 1)?;
     Ok(!attempts.is_empty() || !deferred.is_empty() || !aged.is_empty())
 }
 

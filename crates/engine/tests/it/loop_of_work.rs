@@ -124,10 +124,16 @@ fn an_operation_id_means_one_request() {
         world.done(with_id(note("a"), "same"));
         assert_eq!(world.refused(with_id(note("b"), "same")), Code::OperationConflict);
         world.clocks.pass(RECEIPT_MS);
+        world.done(with_id(note("a"), "same"));
         let mut record = bob.command(tenure_core::operation::record::RecordOverdue {});
         record.envelope.caller = None;
         assert_eq!(world.done(record.clone())["tombstones"], 0, "a receipt is kept to the end of its term");
         world.clocks.pass(1);
+        assert_eq!(
+            world.refused(with_id(note("a"), "same")),
+            Code::ReceiptExpired,
+            "before anybody recorded it"
+        );
         assert!(world.done(record)["tombstones"].as_u64() > Some(0));
         assert_eq!(world.refused(with_id(note("a"), "same")), Code::ReceiptExpired);
         // Ids belong to a principal: another one may use the same.

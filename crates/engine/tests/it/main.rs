@@ -6,6 +6,7 @@ mod failures;
 mod folder;
 mod loop_of_work;
 mod plans;
+mod readiness;
 mod records;
 mod statements;
 mod world;
