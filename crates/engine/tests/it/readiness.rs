@@ -234,7 +234,7 @@ fn compare(world: &mut World, agent: &Agent) {
     assert_eq!(shown["project"]["tasks"], json!(tallied), "the tallies");
     match world.run(claim(agent)) {
         Ok(claimed) => {
-            assert_eq!(Some(text(&claimed["task"], "id")), takeable.iter().min().map(|(_, id)| id.as_str()))
+            assert_eq!(Some(text(&claimed["task"], "id")), takeable.iter().min().map(|(_, id)| id.as_str()));
         }
         Err(refusal) => assert!(refusal.code == Code::NothingEligible && takeable.is_empty(), "{takeable:?}"),
     }
