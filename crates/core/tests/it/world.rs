@@ -197,6 +197,7 @@ impl World {
         self.set.windows.clear();
         self.set.pages.clear();
         self.set.moments.clear();
+        self.set.newest.clear();
         loop {
             match operation.decide(&mut self.set, call) {
                 Ok(answer) => return Ok(answer),
