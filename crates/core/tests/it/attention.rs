@@ -81,3 +81,18 @@ fn who_takes_over_is_reminded_to_say_what_it_decided() {
     let attempt = world.claim(&a, Some("p-1")).expect("taken over").attempt;
     assert_eq!(told(&mut world, &a, &attempt), "tenure dispose p-1 --disposition resume");
 }
+
+#[test]
+fn notes_and_checkpoints_are_progress_and_a_heartbeat_is_none() {
+    for progress in ["note", "checkpoint"] {
+        let (mut world, a, attempt) = holding();
+        for _ in 0..3 {
+            world.pass(450_000);
+            beat(&mut world, &a, &attempt);
+        }
+        assert_eq!(beat(&mut world, &a, &attempt)["progress_overdue"], true);
+        let recorded = from(json!({ "task": "p-1", "text": "t" }), progress);
+        world.fenced(&a, &attempt, recorded).expect("recorded");
+        assert_eq!(beat(&mut world, &a, &attempt)["progress_overdue"], false, "{progress}");
+    }
+}

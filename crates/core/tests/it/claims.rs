@@ -1,6 +1,7 @@
 //! Ownership by example: one owner, fenced writes, expiry, recovery, handoff.
 
 use serde_json::{Value, json};
+use tenure_core::envelope::Fence;
 use tenure_core::model::refusal::Code;
 
 use crate::world::{Agent, World, from};
@@ -126,6 +127,27 @@ fn a_stale_or_foreign_fence_changes_nothing() {
 }
 
 #[test]
+fn a_fence_needs_the_session_and_the_token_of_its_claim() {
+    let (mut world, a) = with_task();
+    let b = world.agent("b");
+    let claimed = world.claim(&a, Some("p-1")).expect("free");
+    let token = a.secret.lease_token(&claimed.claim_operation);
+    let other = a.secret.lease_token(&"another-claim".parse().expect("an operation id"));
+    for (agent, token, accepted) in [(&a, &other, false), (&b, &token, false), (&a, &token, true)] {
+        let mut envelope = world.envelope(agent);
+        envelope.fence = Some(Fence { attempt: claimed.attempt.clone(), token: token.clone() });
+        let beat = world.run(Some(agent), envelope, &from(json!({ "task": "p-1" }), "heartbeat"));
+        assert_eq!(
+            beat.map(drop).map_err(|refusal| refusal.code),
+            if accepted { Ok(()) } else { Err(Code::NotHolder) }
+        );
+    }
+    world.task(&a, &json!({}));
+    let elsewhere = world.fenced(&a, &claimed.attempt, from(json!({ "task": "p-2" }), "heartbeat"));
+    assert_eq!(elsewhere.expect_err("a fence of another task").code, Code::NotHolder);
+}
+
+#[test]
 fn a_handoff_is_kept_for_the_agent_it_names_until_the_window_ends() {
     let (mut world, a) = with_task();
     let b = world.agent("b");
@@ -147,8 +169,10 @@ fn a_handoff_is_kept_for_the_agent_it_names_until_the_window_ends() {
 fn the_project_served_least_recently_comes_first_within_a_priority() {
     let (mut world, a) = World::with_project();
     world.ok(&a, from(json!({ "key": "q" }), "project.create"));
+    // The tasks of p have been ready for longer, so that only what was served brings q in between.
     for project in ["p", "p", "p", "q", "q"] {
         world.ok(&a, from(json!({ "project": project, "title": "work" }), "task.create"));
+        world.pass(1);
     }
     world.ok(&a, from(json!({ "project": "q", "title": "urgent", "priority": 0 }), "task.create"));
     let claim = || from(json!({ "projects": ["p", "q"], "another": true }), "claim");
@@ -180,6 +204,8 @@ fn limits_capabilities_and_changed_criteria_are_respected() {
     let close = |criteria: Value| from(json!({ "task": "l-1", "criteria": criteria }), "close");
     let refusal = world.fenced(&a, &attempt, close(json!({}))).expect_err("unanswered");
     assert_eq!(refusal.code, Code::RequirementsMissing);
+    let unknown = close(json!({ "c1": "it does", "c9": "what?" }));
+    assert_eq!(world.fenced(&a, &attempt, unknown).expect_err("no such criterion").code, Code::InvalidInput);
     world.ok(&c, from(json!({ "task": "l-1", "revision": 1, "criteria": ["it flies"] }), "task.edit"));
     let beat = world.fenced(&a, &attempt, from(json!({ "task": "l-1" }), "heartbeat")).expect("alive");
     assert!(beat.contains(r#""task_changed":true"#));

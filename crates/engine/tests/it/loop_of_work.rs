@@ -208,6 +208,25 @@ fn a_refused_command_leaves_nothing_behind_and_time_is_committed_all_the_same() 
 }
 
 #[test]
+fn a_command_that_is_refused_after_it_wrote_is_taken_back_within_its_batch() {
+    on_every_store(|mut world| {
+        let bob = Agent::new("bob", 1);
+        with_tasks(&mut world, &bob, 1);
+        let named = || json!({ "project": "afc", "title": "named", "aliases": ["x"] });
+        let create = |input: Value| bob.command(operation("task.create", input));
+        world.done(create(named()));
+        let events = world.number("SELECT event FROM fleet");
+        let plain = json!({ "project": "afc", "title": "plain" });
+        let answers = world.batch(vec![create(named()), create(plain)]).expect("the store works").answers;
+        assert_eq!(answers[0].as_ref().map_err(|refusal| refusal.code), Err(Code::AlreadyExists));
+        assert!(answers[1].as_ref().is_ok_and(|created| created.contains("afc-3")), "{answers:?}");
+        assert_eq!(world.number("SELECT count(*) FROM task"), 3);
+        assert_eq!(world.number("SELECT count FROM tally WHERE queue = 'ready'"), 3);
+        assert_eq!(world.number("SELECT event FROM fleet"), events + 1);
+    });
+}
+
+#[test]
 fn an_expired_lease_is_recorded_in_the_background_and_taken_over() {
     on_every_store(|mut world| {
         let (bob, eve) = (Agent::new("bob", 1), Agent::new("eve", 2));
