@@ -1,29 +1,12 @@
 //! `tenure help TOPIC`: what is not the help of one command.
 
-use tenure_core::model::refusal::Code;
+use tenure_core::model::refusal::{Code, EXIT_CODES};
 
 /// What a topic says.
 type Text = fn() -> String;
 
 /// The topics and what they say.
 pub const TOPICS: [(&str, Text); 2] = [("exit-codes", exit_codes), ("sessions", || SESSIONS.to_owned())];
-
-/// What each exit code means. The reference page has the same table.
-const EXIT_CODES: [(&str, &str); 13] = [
-    ("0", "Done."),
-    ("1", "The command was used wrongly, or its input is not acceptable."),
-    ("2", "It cannot be told: daemon, network, storage or version. Nothing is known to have happened."),
-    ("3", "Refused because somebody holds it: a claim or a resource."),
-    ("4", "Refused because a capacity is used up."),
-    ("5", "Not authenticated, or not allowed."),
-    ("6", "The lease was lost: expired, ended or superseded. Stop changing the work."),
-    ("7", "There is no such record."),
-    ("8", "A conflict: of a revision, an operation id, a cycle, or the state of the record."),
-    ("9", "Nothing is eligible, or a wait timed out. The answer says why."),
-    ("10", "A check failed: `audit verify` or `doctor` found something."),
-    ("120–125", "`run` itself failed; any other code of `run` is its child's."),
-    ("130", "Interrupted."),
-];
 
 /// The exit codes with the refusals that end in each.
 fn exit_codes() -> String {

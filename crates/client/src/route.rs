@@ -24,11 +24,10 @@ pub struct Route {
 pub fn route(spec: &Spec, input: &Value) -> Route {
     let mut fields = input.as_object().cloned().unwrap_or_default();
     let mut target = format!("{}{}", wire::API, fill_path(spec.path, &mut fields));
-    let (method, has_body) = match spec.method {
-        Method::Get => ("GET", false),
-        Method::Delete => ("DELETE", false),
-        Method::Post => ("POST", true),
-        Method::Patch => ("PATCH", true),
+    let method = spec.method.as_str();
+    let has_body = match spec.method {
+        Method::Get | Method::Delete => false,
+        Method::Post | Method::Patch => true,
     };
     if has_body {
         return Route { method, target, body: Some(Value::Object(fields).to_string()) };

@@ -1,28 +1,12 @@
 //! What the exit codes of the command line mean, and which refusals end in each.
 
-use tenure_core::model::refusal::Code;
+use tenure_core::model::refusal::{Code, EXIT_CODES};
 
 use super::{GENERATED, table};
 
-const MEANINGS: &[(&str, &str)] = &[
-    ("0", "Done."),
-    ("1", "The command was used wrongly, or its input is not acceptable."),
-    ("2", "It cannot be told: daemon, network, storage or version. Nothing is known to have happened."),
-    ("3", "Refused because somebody holds it: a claim or a resource."),
-    ("4", "Refused because a capacity is used up."),
-    ("5", "Not authenticated, or not allowed."),
-    ("6", "The lease was lost: expired, ended or superseded. Stop changing the work."),
-    ("7", "There is no such record."),
-    ("8", "A conflict: of a revision, an operation id, a cycle, or the state of the record."),
-    ("9", "Nothing is eligible, or a wait timed out. The answer says why."),
-    ("10", "A check failed: `audit verify` or `doctor` found something."),
-    ("120–125", "`run` itself failed; any other code of `run` is its child's."),
-    ("130", "Interrupted."),
-];
-
 /// docs/src/reference/exit-codes.md
 pub fn page() -> String {
-    let rows: Vec<Vec<String>> = MEANINGS
+    let rows: Vec<Vec<String>> = EXIT_CODES
         .iter()
         .map(|(exit, meaning)| {
             let codes = Code::ALL.iter().filter(|code| code.exit().to_string() == *exit);
@@ -46,7 +30,7 @@ mod tests {
     #[test]
     fn every_refusal_ends_in_an_exit_code_of_the_table() {
         for code in Code::ALL {
-            assert!(MEANINGS.iter().any(|(exit, _)| *exit == code.exit().to_string()), "{code}");
+            assert!(EXIT_CODES.iter().any(|(exit, _)| *exit == code.exit().to_string()), "{code}");
             assert!(page().contains(&format!("refusals/{code}.md")), "{code}");
         }
     }

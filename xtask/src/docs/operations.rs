@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::{
-    Access, Effect, FENCE_REFUSALS, Fencing, Method, SESSION_REFUSALS, SHARED_REFUSALS, Spec, WRITE_REFUSALS,
+    Access, Effect, FENCE_REFUSALS, Fencing, SESSION_REFUSALS, SHARED_REFUSALS, Spec, WRITE_REFUSALS,
 };
 
 use super::schema::{Definitions, Field};
@@ -106,13 +106,7 @@ pub fn anchor(heading: &str) -> String {
 }
 
 fn route(spec: &Spec) -> String {
-    let method = match spec.method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Patch => "PATCH",
-        Method::Delete => "DELETE",
-    };
-    format!("{method} /api/v1{}", spec.path)
+    format!("{} /api/v1{}", spec.method.as_str(), spec.path)
 }
 
 fn effect(effect: Effect) -> &'static str {

@@ -149,6 +149,23 @@ codes! {
         "A normal stop: the reasons and the next thing to check are in the answer.";
 }
 
+/// What each exit code of the command line means: the help and the reference page print this table.
+pub const EXIT_CODES: [(&str, &str); 13] = [
+    ("0", "Done."),
+    ("1", "The command was used wrongly, or its input is not acceptable."),
+    ("2", "It cannot be told: daemon, network, storage or version. Nothing is known to have happened."),
+    ("3", "Refused because somebody holds it: a claim or a resource."),
+    ("4", "Refused because a capacity is used up."),
+    ("5", "Not authenticated, or not allowed."),
+    ("6", "The lease was lost: expired, ended or superseded. Stop changing the work."),
+    ("7", "There is no such record."),
+    ("8", "A conflict: of a revision, an operation id, a cycle, or the state of the record."),
+    ("9", "Nothing is eligible, or a wait timed out. The answer says why."),
+    ("10", "A check failed: `audit verify` or `doctor` found something."),
+    ("120–125", "`run` itself failed; any other code of `run` is its child's."),
+    ("130", "Interrupted."),
+];
+
 /// The rules' no: nothing was changed, and the same request may be decided anew later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {

@@ -37,6 +37,19 @@ pub enum Method {
     Delete,
 }
 
+impl Method {
+    /// The method as HTTP writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
 /// What an operation does to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {

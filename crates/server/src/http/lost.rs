@@ -7,7 +7,6 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::catalog;
 use tenure_core::wire;
 
-use super::method;
 use super::problem::Refused;
 
 /// Most routes that an unknown path is answered with.
@@ -38,7 +37,7 @@ fn suggestions(path: &str) -> Vec<String> {
     let mut routes: Vec<String> = entries
         .iter()
         .filter(|entry| alike(noun(entry.spec.path), wanted))
-        .map(|entry| format!("{} {}{}", method::name(entry.spec.method), wire::API, entry.spec.path))
+        .map(|entry| format!("{} {}{}", entry.spec.method.as_str(), wire::API, entry.spec.path))
         .take(SUGGESTIONS)
         .collect();
     if routes.is_empty() {

@@ -15,7 +15,6 @@ use tenure_core::model::refusal::Problem;
 use tenure_core::operation::catalog;
 use tenure_core::wire;
 
-use super::method;
 use super::response::json as json_response;
 use response::COMPONENTS;
 
@@ -37,7 +36,7 @@ pub fn openapi() -> Value {
         let path = format!("{}{}", wire::API, entry.spec.path);
         let described = operation::describe(&entry, &mut generator);
         let methods = paths.entry(path).or_insert_with(|| json!({}));
-        methods[method::name(entry.spec.method).to_ascii_lowercase()] = described;
+        methods[entry.spec.method.as_str().to_ascii_lowercase()] = described;
     }
     let mut document = json!({
         "openapi": "3.1.0",
@@ -91,7 +90,7 @@ mod tests {
         let document = openapi();
         for entry in catalog::entries() {
             let path = format!("{}{}", wire::API, entry.spec.path);
-            let described = &document["paths"][&path][method::name(entry.spec.method).to_ascii_lowercase()];
+            let described = &document["paths"][&path][entry.spec.method.as_str().to_ascii_lowercase()];
             assert_eq!(described["operationId"], entry.spec.name);
             assert!(
                 described["summary"].as_str().is_some_and(|text| !text.is_empty()),
