@@ -11,8 +11,9 @@ use crate::envelope::Call;
 use crate::model::event::EventKind;
 use crate::model::ids::ProjectKey;
 use crate::model::refusal::{Code, Refusal};
-use crate::model::task::{Queue, Task};
+use crate::model::task::Task;
 use crate::operation::record::{ApplyImport, ImportAnswer, ImportFormat, PreviewImport};
+use crate::rules::queue::READY_QUEUES;
 use crate::rules::status::is_deferred;
 use crate::rules::{Rule, project};
 use crate::working_set::{About, Need, Step, WorkingSet, together};
@@ -111,15 +112,5 @@ fn import(
 
 /// Whether a task can be claimed as fresh work at this moment.
 fn is_ready(task: &Task, call: &Call) -> bool {
-    match task.queue() {
-        Queue::Ready => true,
-        Queue::Deferred => !is_deferred(task, call.now),
-        Queue::Archived
-        | Queue::Cancelled
-        | Queue::Done
-        | Queue::Planned
-        | Queue::Held
-        | Queue::Blocked
-        | Queue::Objective => false,
-    }
+    READY_QUEUES.contains(&task.queue()) && !is_deferred(task, call.now)
 }

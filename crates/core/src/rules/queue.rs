@@ -46,7 +46,7 @@ fn ready_in<'a>(
 }
 
 /// The queues whose tasks can be ready.
-const READY_QUEUES: [Queue; 2] = [Queue::Ready, Queue::Deferred];
+pub const READY_QUEUES: [Queue; 2] = [Queue::Ready, Queue::Deferred];
 
 /// The first ready task of a project that is acceptable.
 pub fn first_ready(

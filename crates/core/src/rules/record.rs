@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::queue::reasons;
-use super::task::{deferral_is_over, end_deferral};
+use super::status::is_deferred;
+use super::task::end_deferral;
 use super::{Rule, as_of, page_rows};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState, EntryKind};
@@ -102,7 +103,7 @@ impl Rule for RecordOverdue {
                     set.attempts.put(Attempt { state: AttemptState::Expired, ..attempt });
                     answer.expired.push(task.id.clone());
                 }
-            } else if deferral_is_over(&task, call) {
+            } else if task.deferred_until.is_some() && !is_deferred(&task, call.now) {
                 answer.resumed.push(task.id.clone());
                 end_deferral(set, call, task)?;
             }

@@ -268,9 +268,3 @@ impl Rule for ForceRelease {
         answer(set, call, &self.task)
     }
 }
-
-/// The moments after which time alone changes what is true of a task, for background work.
-#[must_use]
-pub fn deferral_is_over(task: &Task, call: &Call) -> bool {
-    task.deferred_until.is_some_and(|until| until <= call.now.wall)
-}
