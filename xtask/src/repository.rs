@@ -13,6 +13,16 @@ pub fn root() -> PathBuf {
     Path::new(&manifest).parent().expect("xtask is a folder of the repository").to_owned()
 }
 
+/// The folder of the checkout, and the one around it unless every machine has that one.
+pub fn places() -> Vec<String> {
+    let root = root();
+    let around = root.parent().filter(|around| !EVERYWHERE.iter().any(|folder| around == &Path::new(folder)));
+    around.into_iter().chain([root.as_path()]).map(|folder| format!("{}/", folder.display())).collect()
+}
+
+/// Folders of every machine that checkouts are put into.
+const EVERYWHERE: [&str; 7] = ["/", "/home", "/opt", "/root", "/srv", "/tmp", "/var/tmp"];
+
 /// The files that Git tracks or would track, relative to the root, in order.
 ///
 /// New files that are not ignored count too, so that a rule speaks before the commit and not after it.

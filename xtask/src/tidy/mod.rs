@@ -66,6 +66,8 @@ pub struct Tree {
     pub metadata: Value,
     /// Every refusal code: the variant's name and the word on the wire.
     pub codes: Vec<(String, String)>,
+    /// Where this checkout lies: folders that another machine does not have.
+    pub places: Vec<String>,
 }
 
 impl Tree {
@@ -84,13 +86,13 @@ impl Tree {
             }
         }
         let codes = Code::ALL.iter().map(|code| (format!("{code:?}"), code.to_string())).collect();
-        Ok(Self { files, metadata: repository::metadata()?, codes })
+        Ok(Self { files, metadata: repository::metadata()?, codes, places: repository::places() })
     }
 
     #[cfg(test)]
     fn of(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|(path, text)| File::new(path, text)).collect();
-        Self { files, metadata: Value::Null, codes: Vec::new() }
+        Self { files, metadata: Value::Null, codes: Vec::new(), places: Vec::new() }
     }
 }
 

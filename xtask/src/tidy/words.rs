@@ -2,8 +2,8 @@
 
 use super::{File, Finding, Tree};
 
-/// Beginnings of absolute paths that exist on one machine only.
-const MACHINE_PATHS: &[&str] = &["/root/", "/home/", "/tmp/wt", "/work/"];
+/// Beginnings of absolute paths into somebody's home. Where this checkout lies is refused as well.
+const HOMES: [&str; 2] = ["/root/", "/home/"];
 
 /// Words that postpone. What is to be done stands on the list of issues.
 const LEFTOVERS: &[&str] = &["TODO", "FIXME", "XXX", "HACK"];
@@ -26,10 +26,10 @@ const EXEMPT: &str = "xtask/src/tidy/";
 /// No path of somebody's machine, no secret, no note to oneself.
 pub fn no_machine_paths_secrets_or_leftovers(tree: &Tree) -> Vec<Finding> {
     let files = tree.files.iter().filter(|file| !file.path.starts_with(EXEMPT));
-    files.flat_map(look).collect()
+    files.flat_map(|file| look(file, &tree.places)).collect()
 }
 
-fn look(file: &File) -> Vec<Finding> {
+fn look(file: &File, places: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
         let number = index + 1;
@@ -41,7 +41,8 @@ fn look(file: &File) -> Vec<Finding> {
         if file.is_kept_verbatim() {
             continue;
         }
-        if let Some(path) = MACHINE_PATHS.iter().find(|path| begins_a_path(line, path)) {
+        let mut paths = HOMES.into_iter().chain(places.iter().map(String::as_str));
+        if let Some(path) = paths.find(|path| begins_a_path(line, path)) {
             let message =
                 format!("`{path}` is a path of one machine: say it relative to the repository or to `~`");
             findings.push(file.finding(number, "machine-path", message));
@@ -92,7 +93,10 @@ mod tests {
 
     #[test]
     fn paths_of_one_machine_are_refused() {
-        assert_eq!(found("see /root/a\n`/home/b`\nat=/work/c\nhttps://x.org/home/d\n~/work/e\n"), [1, 2, 3]);
+        let text = "see /root/a\n`/home/b`\nat=/builds/c\nhttps://x.org/home/d\n~/builds/e\n";
+        let mut tree = Tree::of(&[("docs/src/a.md", text)]);
+        tree.places = vec!["/builds/".to_owned()];
+        assert_eq!(lines(&no_machine_paths_secrets_or_leftovers(&tree)), [1, 2, 3]);
     }
 
     #[test]
