@@ -7,6 +7,7 @@ use tenure_engine::store::driver::{Class, Driver, Each, StoreError, Value};
 use tenure_engine::store::sqlite::Sqlite;
 
 use crate::loop_of_work::{claim, with_tasks};
+use crate::world::pass_the_rest_on;
 use crate::world::{Agent, World, operation};
 
 /// A driver whose k-th call from now fails, before it does anything or, for a commit, after it has happened.
@@ -55,21 +56,7 @@ impl Driver for Failing {
         step
     }
 
-    fn rollback(&mut self) -> Result<(), StoreError> {
-        self.inner.rollback()
-    }
-
-    fn schema(&mut self) -> Result<u32, StoreError> {
-        self.inner.schema()
-    }
-
-    fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
-        self.inner.migrate(number, sql)
-    }
-
-    fn version(&mut self) -> Result<String, StoreError> {
-        self.inner.version()
-    }
+    pass_the_rest_on!();
 }
 
 /// Everything that is stored, as text.

@@ -9,6 +9,7 @@ use tenure_engine::store::driver::{Driver, Each, StoreError, Value};
 use tenure_engine::store::sqlite::Sqlite;
 
 use crate::loop_of_work::{claim, with_tasks};
+use crate::world::pass_the_rest_on;
 use crate::world::{Agent, World, operation};
 
 /// Counts statements by their text up to the first placeholder.
@@ -49,21 +50,7 @@ impl Driver for Counting {
         self.inner.commit()
     }
 
-    fn rollback(&mut self) -> Result<(), StoreError> {
-        self.inner.rollback()
-    }
-
-    fn schema(&mut self) -> Result<u32, StoreError> {
-        self.inner.schema()
-    }
-
-    fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
-        self.inner.migrate(number, sql)
-    }
-
-    fn version(&mut self) -> Result<String, StoreError> {
-        self.inner.version()
-    }
+    pass_the_rest_on!();
 }
 
 fn run(

@@ -206,3 +206,26 @@ pub fn operation(name: &str, input: serde_json::Value) -> AnyOperation {
     let entry = entries.iter().find(|entry| entry.spec.name == name).expect("a known operation");
     (entry.read)(input).expect("a valid input")
 }
+
+/// The calls of a [`Driver`](tenure_engine::store::driver::Driver) that a test's own driver does nothing about: they
+/// go to its `inner` one.
+macro_rules! pass_the_rest_on {
+    () => {
+        fn rollback(&mut self) -> Result<(), StoreError> {
+            self.inner.rollback()
+        }
+
+        fn schema(&mut self) -> Result<u32, StoreError> {
+            self.inner.schema()
+        }
+
+        fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
+            self.inner.migrate(number, sql)
+        }
+
+        fn version(&mut self) -> Result<String, StoreError> {
+            self.inner.version()
+        }
+    };
+}
+pub(crate) use pass_the_rest_on;

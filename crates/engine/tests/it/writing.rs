@@ -17,6 +17,7 @@ use tenure_engine::writer::Writer;
 use tenure_engine::{Command, Engine, Failure, Options, Outcome};
 
 use crate::loop_of_work::claim;
+use crate::world::pass_the_rest_on;
 use crate::world::{Agent, operation};
 
 fn answered(outcome: Outcome) -> serde_json::Value {
@@ -157,21 +158,7 @@ impl Driver for Gated {
         Ok(())
     }
 
-    fn rollback(&mut self) -> Result<(), StoreError> {
-        self.inner.rollback()
-    }
-
-    fn schema(&mut self) -> Result<u32, StoreError> {
-        self.inner.schema()
-    }
-
-    fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
-        self.inner.migrate(number, sql)
-    }
-
-    fn version(&mut self) -> Result<String, StoreError> {
-        self.inner.version()
-    }
+    pass_the_rest_on!();
 }
 
 impl Drop for Gated {
