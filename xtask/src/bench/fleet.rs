@@ -234,7 +234,8 @@ pub fn fill(folder: &Path, agents: &Agents) -> Result<(), String> {
             shown = Instant::now();
         }
     }
-    Ok(())
+    // The database file alone is copied: what the log still holds must be in it.
+    store.driver.settle().map_err(|error| error.to_string())
 }
 
 fn creation(agent: &Agent, number: u64) -> Result<Command, String> {
