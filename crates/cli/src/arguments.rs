@@ -45,7 +45,9 @@ pub struct Arguments {
     command: Option<Command>,
 }
 
+// Only the command that was typed is built: the whole tree costs as much as a call.
 #[derive(Subcommand)]
+#[command(defer = true)]
 enum Command {
     Ready(queue::Ready),
     Claim(Box<ownership::Claim>),

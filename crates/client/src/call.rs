@@ -14,6 +14,7 @@ use crate::autostart::{self, Start};
 use crate::clock;
 use crate::failure::Failure;
 use crate::info::Info;
+use crate::private;
 use crate::route::Route;
 use crate::transport::{Cut, Reply, Wire};
 
@@ -116,12 +117,16 @@ impl Client {
         if info.serves_us() { Ok(info) } else { Err(info.misfit().into()) }
     }
 
-    /// The id of the store's fleet. It is asked for once.
+    /// The id of the store's fleet: as its folder tells, or as its daemon does.
     pub fn fleet(&self) -> Result<&str, Failure> {
         if let Some(fleet) = self.fleet.get() {
             return Ok(fleet);
         }
-        let fleet = self.info()?.fleet;
+        let noted = private::read_own(&self.folder.join(wire::FLEET_MARKER)).unwrap_or_default();
+        let fleet = match String::from_utf8(noted) {
+            Ok(noted) if !noted.trim().is_empty() => noted.trim().to_owned(),
+            _ => self.info()?.fleet,
+        };
         Ok(self.fleet.get_or_init(|| fleet))
     }
 

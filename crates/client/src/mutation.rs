@@ -18,17 +18,12 @@ use crate::{aftermath, clock, processes};
 
 /// Carries out a session's mutation and returns the answer as it came.
 pub fn perform(client: &Client, session: &Session, spec: &Spec, input: &Value) -> Result<Vec<u8>, Failure> {
-    resolve_abandoned(client, session)?;
-    let request = session.file.update(|record| {
-        let Some(mut record) = record else { return Err(gone(session)) };
-        let request = prepare(&record, spec, input);
-        // A light operation's loss is harmless and its repetition too, so it costs no write before sending.
-        let is_kept = spec.effect == Effect::Write;
-        if is_kept {
-            record.pending.push(request.clone());
+    let request = loop {
+        match session.file.update(|record| stored(session, record, spec, input))? {
+            Stored::New(request) => break request,
+            Stored::Abandoned(request) => resolve(client, session, &request)?,
         }
-        Ok((is_kept.then_some(record), request))
-    })?;
+    };
     match send(client, session, spec, &request) {
         Err(Unanswered { failure, may_have_happened }) if !failure.is_decided() => {
             if may_have_happened {
@@ -42,44 +37,59 @@ pub fn perform(client: &Client, session: &Session, spec: &Spec, input: &Value) -
     }
 }
 
-/// Asks again for what stayed uncertain.
-fn resolve_abandoned(client: &Client, session: &Session) -> Result<(), Failure> {
-    loop {
-        let Some(record) = session.file.read()? else { return Ok(()) };
-        if record.pending.iter().all(Pending::is_awaited) {
-            return Ok(());
-        }
-        // Taken over under the lock, so that two processes do not both report it.
-        let taken = session.file.edit(|record| {
-            let abandoned = record.pending.iter_mut().find(|pending| !pending.is_awaited())?;
-            abandoned.pid = std::process::id();
-            abandoned.started = processes::started(abandoned.pid).unwrap_or_default();
-            Some(abandoned.clone())
-        })?;
-        let Some(Some(abandoned)) = taken else { continue };
-        let known = entries().into_iter().find(|entry| entry.spec.name == abandoned.operation);
-        let Some(entry) = known else {
-            settle(session, &abandoned, |_| ())?;
-            client.tell(&format!("left `{}` of another version of tenure unresolved", abandoned.operation));
-            continue;
-        };
-        let what = match aftermath::task_of(&abandoned.input) {
-            Some(task) => format!("`{}` on {task}", abandoned.operation),
-            None => format!("`{}`", abandoned.operation),
-        };
-        match send(client, session, &entry.spec, &abandoned) {
-            Ok(_) => {
-                client.tell(&format!("resolved {what}, which an earlier command left uncertain: it is done"));
-            }
-            Err(Unanswered { failure, .. }) if failure.is_decided() => client.tell(&format!(
-                "resolved {what}, which an earlier command left uncertain: refused, {failure}"
-            )),
-            Err(Unanswered { failure, .. }) => {
-                give_up(session, &abandoned)?;
-                return Err(failure);
-            }
-        }
+/// A request that stands in the session's file and is this process's to send.
+enum Stored {
+    /// The one that was asked for.
+    New(Pending),
+    /// One that an earlier process left. It comes first.
+    Abandoned(Pending),
+}
+
+/// Stores the request, or takes over an abandoned one, under the file's lock: so no two processes report the same.
+fn stored(
+    session: &Session,
+    record: Option<Record>,
+    spec: &Spec,
+    input: &Value,
+) -> Result<(Option<Record>, Stored), Failure> {
+    let Some(mut record) = record else { return Err(gone(session)) };
+    if let Some(abandoned) = record.pending.iter_mut().find(|pending| !pending.is_awaited()) {
+        abandoned.pid = std::process::id();
+        abandoned.started = processes::started(abandoned.pid).unwrap_or_default();
+        let abandoned = Stored::Abandoned(abandoned.clone());
+        return Ok((Some(record), abandoned));
     }
+    let request = prepare(&record, spec, input);
+    // A light operation's loss is harmless and its repetition too, so it costs no write before sending.
+    if spec.effect != Effect::Write {
+        return Ok((None, Stored::New(request)));
+    }
+    record.pending.push(request.clone());
+    Ok((Some(record), Stored::New(request)))
+}
+
+/// Asks again for what stayed uncertain.
+fn resolve(client: &Client, session: &Session, abandoned: &Pending) -> Result<(), Failure> {
+    let known = entries().into_iter().find(|entry| entry.spec.name == abandoned.operation);
+    let Some(entry) = known else {
+        settle(session, abandoned, |_| ())?;
+        client.tell(&format!("left `{}` of another version of tenure unresolved", abandoned.operation));
+        return Ok(());
+    };
+    let what = match aftermath::task_of(&abandoned.input) {
+        Some(task) => format!("`{}` on {task}", abandoned.operation),
+        None => format!("`{}`", abandoned.operation),
+    };
+    let told = match send(client, session, &entry.spec, abandoned) {
+        Ok(_) => "it is done".to_owned(),
+        Err(Unanswered { failure, .. }) if failure.is_decided() => format!("refused, {failure}"),
+        Err(Unanswered { failure, .. }) => {
+            give_up(session, abandoned)?;
+            return Err(failure);
+        }
+    };
+    client.tell(&format!("resolved {what}, which an earlier command left uncertain: {told}"));
+    Ok(())
 }
 
 /// The request as it is stored: with a new id, and the fence of what the session holds.
@@ -118,7 +128,7 @@ fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> R
         let token = session.secret().lease_token(&request.operation_id);
         headers.push((wire::TOKEN_HASH, token.hash().to_string()));
     }
-    if let Some(epoch) = session.file.read()?.and_then(|record| record.epoch) {
+    if let Some(epoch) = session.epoch() {
         headers.push((wire::EPOCH, epoch.to_string()));
     }
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();

@@ -24,7 +24,16 @@ pub fn create_folder(folder: &Path, forbidden: u32) -> Result<(), Failure> {
         .mode(0o700)
         .create(folder)
         .map_err(|error| Failure::file("create", folder, &error))?;
-    let found = std::fs::metadata(folder).map_err(|error| Failure::file("look at", folder, &error))?;
+    check_folder(folder, forbidden).map(|_| ())
+}
+
+/// Refuses a folder that is not this user's, or in which others may do this. Whether there is one.
+pub fn check_folder(folder: &Path, forbidden: u32) -> Result<bool, Failure> {
+    let found = match std::fs::metadata(folder) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(Failure::file("look at", folder, &error)),
+    };
     if found.uid() != rustix::process::geteuid().as_raw() {
         return Err(Failure::cannot_tell(
             format!("the folder {} belongs to another user, and secrets are kept in it", folder.display()),
@@ -37,7 +46,7 @@ pub fn create_folder(folder: &Path, forbidden: u32) -> Result<(), Failure> {
             format!("chmod go= {}", folder.display()),
         ));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// How files of ours are opened: for this user alone, and through no link.
@@ -66,10 +75,11 @@ pub fn read_text(path: &Path) -> std::io::Result<String> {
 }
 
 fn bounded(file: File, bytes_max: usize) -> std::io::Result<Vec<u8>> {
-    if !file.metadata()?.is_file() {
+    let found = file.metadata()?;
+    if !found.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is no regular file"));
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(bytes_max.min(found.len() as usize) + 1);
     file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > bytes_max {
         return Err(Error::new(ErrorKind::FileTooLarge, format!("it is longer than {bytes_max} bytes")));

@@ -1,6 +1,6 @@
 //! A session as its processes use it: found in its file or opened, and named in every call.
 
-use tenure_core::model::ids::{OperationId, PrincipalName, SessionId, TaskId};
+use tenure_core::model::ids::{Epoch, OperationId, PrincipalName, SessionId, TaskId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Operation;
 use tenure_core::operation::session::{OpenSession, SessionAnswer};
@@ -25,6 +25,7 @@ pub struct Session {
     pub file: SessionFile,
     /// Whether this call opened it.
     pub is_new: bool,
+    epoch: Option<Epoch>,
     secret: SessionSecret,
 }
 
@@ -44,17 +45,20 @@ impl Session {
     pub fn open(client: &Client, identity: &Identity, particulars: &Particulars) -> Result<Self, Failure> {
         let fleet = client.fleet()?;
         let file = SessionFile::of(client.folder(), fleet, &identity.name);
-        let given_up = |record: &Record| particulars.instead_of.as_ref() == Some(&record.session);
-        if let Some(record) = file.read()?.filter(given_up) {
-            return Self::replace(client, identity, particulars, file, &record);
-        }
-        let record = file.update(|found| match found {
-            Some(record) => Ok((None, record)),
-            None => {
-                let record = Record::draw(fleet, &identity.name, identity.conversation.clone());
-                Ok((Some(record.clone()), record))
+        let record = match file.read()? {
+            Some(record) if particulars.instead_of.as_ref() == Some(&record.session) => {
+                return Self::replace(client, identity, particulars, file, &record);
             }
-        })?;
+            Some(record) => record,
+            // Of several processes that find none, the first one draws it.
+            None => file.update(|found| match found {
+                Some(record) => Ok((None, record)),
+                None => {
+                    let record = Record::draw(fleet, &identity.name, identity.conversation.clone());
+                    Ok((Some(record.clone()), record))
+                }
+            })?,
+        };
         if let (Some(mine), Some(known)) = (&identity.conversation, &record.conversation)
             && mine != known
         {
@@ -87,7 +91,14 @@ impl Session {
         let secret = SessionSecret::from_hex(&record.secret).map_err(|wrong| {
             Failure::cannot_tell(format!("{}: {wrong}", file.path().display()), "open a session anew")
         })?;
-        Ok(Self { id: record.session.clone(), name: record.name.clone(), file, is_new: false, secret })
+        Ok(Self {
+            id: record.session.clone(),
+            name: record.name.clone(),
+            file,
+            is_new: false,
+            epoch: record.epoch,
+            secret,
+        })
     }
 
     /// Opens another session in the place of the one in the file. The old one's secret stays in the file until the
@@ -114,6 +125,7 @@ impl Session {
             session.file.edit(|found| found.successor = None)?;
         }
         record.epoch = Some(answer?.epoch);
+        session.epoch = record.epoch;
         session.file.update(|_| Ok((Some(record), ())))?;
         session.is_new = true;
         Ok(session)
@@ -121,7 +133,7 @@ impl Session {
 
     /// Tells the coordinator of the session and keeps what it answers.
     fn introduce(
-        &self,
+        &mut self,
         client: &Client,
         identity: &Identity,
         particulars: &Particulars,
@@ -130,8 +142,8 @@ impl Session {
         if answer.as_ref().is_err_and(Failure::is_decided) {
             self.file.forget(&self.id)?;
         }
-        let epoch = answer?.epoch;
-        self.file.edit(|record| record.epoch = Some(epoch))?;
+        self.epoch = Some(answer?.epoch);
+        self.file.edit(|record| record.epoch = self.epoch)?;
         Ok(())
     }
 
@@ -167,6 +179,11 @@ impl Session {
     /// What names the session in a call.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
         vec![(wire::SESSION, self.id.to_string()), (wire::PROOF, self.secret.session_proof().to_wire())]
+    }
+
+    /// The fleet's incarnation when it was opened.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        self.epoch
     }
 
     /// The secret that its lease tokens are derived from.

@@ -1,14 +1,19 @@
 //! A session's private file: its secret, what it holds, and the mutations whose answers it has not seen yet.
 //!
-//! One file of mode 0600 per fleet and session name, in a folder of mode 0700 outside any repository. It is
-//! replaced as a whole under a short lock; no lock is held across a call, because many processes may share a
-//! session. A request is stored here before it is sent and removed after its answer was stored, so that no crash
-//! can leave a call whose outcome nobody will ever ask for.
+//! One file of mode 0600 per fleet and session name, in a folder of mode 0700 outside any repository. It is changed
+//! under a short lock; no lock is held across a call, because many processes may share a session. A request is stored
+//! here before it is sent and removed after its answer was stored, so that no crash can leave a call whose outcome
+//! nobody will ever ask for.
+//!
+//! A change is a whole new record, appended as a line of its own: the last whole line counts. A writer that dies, or a
+//! disk that is full, leaves at most a line without an end, which counts for nothing. Appending costs a thirtieth of
+//! replacing the file under its name, and two changes are part of every mutation.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rustix::fs::FlockOperation;
@@ -24,6 +29,8 @@ use crate::{clock, private, processes};
 
 /// The layout that this program reads and writes.
 const VERSION: u32 = 1;
+/// A file that would grow beyond this many bytes is replaced by its last record.
+const FILE_BYTES: u64 = 64 * 1024;
 
 /// What the file holds.
 #[derive(Clone, Serialize, Deserialize)]
@@ -152,6 +159,8 @@ impl std::fmt::Debug for Record {
 #[derive(Debug, Clone)]
 pub struct SessionFile {
     path: PathBuf,
+    /// The folders above it are there and private.
+    is_private: OnceLock<()>,
 }
 
 /// The folder of the session files in a state folder.
@@ -165,7 +174,8 @@ impl SessionFile {
     #[must_use]
     pub fn of(state: &Path, fleet: &str, name: &PrincipalName) -> Self {
         let part = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string().replace('%', "=");
-        Self { path: folder(state).join(format!("{}.{}.json", part(fleet), part(name.as_str()))) }
+        let path = folder(state).join(format!("{}.{}.json", part(fleet), part(name.as_str())));
+        Self { path, is_private: OnceLock::new() }
     }
 
     /// Where it is.
@@ -176,14 +186,15 @@ impl SessionFile {
 
     /// What it holds; nothing when there is no such session.
     pub fn read(&self) -> Result<Option<Record>, Failure> {
+        self.check_folders()?;
         let bytes = match private::read_own(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Failure::file("read", &self.path, &error)),
         };
-        let record: Record = serde_json::from_slice(&bytes).map_err(|error| {
-            self.unusable(&format!("cannot be read (line {}, column {})", error.line(), error.column()))
-        })?;
+        let Some(line) = last_whole_line(&bytes) else { return Err(self.unusable("holds no whole record")) };
+        let record: Record = serde_json::from_slice(line)
+            .map_err(|error| self.unusable(&format!("cannot be read (column {})", error.column())))?;
         if record.v != VERSION || SessionSecret::from_hex(&record.secret).is_err() {
             return Err(self.unusable("was written by another version of tenure"));
         }
@@ -228,12 +239,32 @@ impl SessionFile {
         )
     }
 
-    fn lock(&self) -> Result<File, Failure> {
-        let directory = self.path.parent().expect("a session file lies in a folder");
-        if let Some(state) = directory.parent() {
-            private::create_folder(state, private::CHANGE)?;
+    /// The state folder and the one of session files, with what others may not do in them.
+    fn folders(&self) -> [(&Path, u32); 2] {
+        let sessions = self.path.parent().expect("a session file lies in a folder");
+        let state = sessions.parent().expect("which lies in the state folder");
+        [(state, private::CHANGE), (sessions, private::ANYTHING)]
+    }
+
+    /// Refuses to trust files that others could have put there. Whether the folders are there.
+    fn check_folders(&self) -> Result<bool, Failure> {
+        if self.is_private.get().is_none() {
+            for (folder, forbidden) in self.folders() {
+                if !private::check_folder(folder, forbidden)? {
+                    return Ok(false);
+                }
+            }
+            self.is_private.get_or_init(|| ());
         }
-        private::create_folder(directory, private::ANYTHING)?;
+        Ok(true)
+    }
+
+    fn lock(&self) -> Result<File, Failure> {
+        if !self.check_folders()? {
+            for (folder, forbidden) in self.folders() {
+                private::create_folder(folder, forbidden)?;
+            }
+        }
         let path = self.path.with_extension("lock");
         let locked = private::options().create(true).append(true).open(&path).and_then(|file| {
             rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
@@ -243,20 +274,34 @@ impl SessionFile {
     }
 
     fn write(&self, record: &Record) -> std::io::Result<()> {
-        let is_new = !self.path.exists();
+        // The line end before it closes whatever an earlier writer could not.
+        let line = [b"\n", serde_json::to_vec(record)?.as_slice(), b"\n"].concat();
+        match private::options().append(true).open(&self.path) {
+            Ok(mut file) if file.metadata()?.len() + line.len() as u64 <= FILE_BYTES => file.write_all(&line),
+            Ok(_) => self.replace(&line, false),
+            Err(error) if error.kind() == ErrorKind::NotFound => self.replace(&line, true),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn replace(&self, line: &[u8], is_new: bool) -> std::io::Result<()> {
         let draft = self.path.with_extension("draft");
         let mut file = private::options().create(true).write(true).truncate(true).open(&draft)?;
-        file.write_all(&serde_json::to_vec(record)?)?;
-        if is_new {
-            file.sync_data()?;
-        }
+        file.write_all(line)?;
+        // The secret is in this file alone: the file and its name must survive a loss of power. What is pending must
+        // survive the death of the process, for which the kernel's memory is enough: a machine that loses its power
+        // takes the caller with it.
+        file.sync_data()?;
         std::fs::rename(&draft, &self.path)?;
         if is_new && let Some(directory) = self.path.parent() {
-            // The secret is in this file alone: the file's name must survive as well as its content. What is pending
-            // later must survive the death of the process, for which the kernel's memory is enough: a machine that
-            // loses its power takes the caller with it.
             File::open(directory)?.sync_all()?;
         }
         Ok(())
     }
+}
+
+/// What counts of a session's file.
+fn last_whole_line(bytes: &[u8]) -> Option<&[u8]> {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n')?;
+    bytes[..end].rsplit(|byte| *byte == b'\n').find(|line| !line.is_empty())
 }

@@ -11,6 +11,7 @@ use crate::stop::Stop;
 
 /// `tenure audit …`.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     /// Verify the chain of events, and name the first that was altered, lost or moved
     Verify,

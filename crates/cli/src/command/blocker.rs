@@ -9,6 +9,7 @@ use crate::stop::Stop;
 
 /// `tenure blocker …`.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     Raise(OnTask<RaiseBlocker, false>),
     Resolve(OnTask<ResolveBlocker, false>),

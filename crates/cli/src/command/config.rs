@@ -11,6 +11,7 @@ use crate::stop::Stop;
 
 /// `tenure config …`.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     /// Show the settings in force
     Show {

@@ -9,6 +9,7 @@ use crate::stop::Stop;
 
 /// `tenure dependency …`.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     Add(OnTask<AddDependency, false>),
     Remove(OnTask<RemoveDependency, false>),

@@ -13,6 +13,7 @@ use crate::stop::Stop;
 
 /// `tenure import …`.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     /// Import a Beads export: one JSON object a line
     Beads(Beads),

@@ -11,6 +11,7 @@ use crate::stop::{Stop, usage};
 
 /// `tenure project …`.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     Create(CreateProject),
     List(ListProjects),

@@ -12,6 +12,7 @@ use crate::stop::Stop;
 
 /// `tenure session …`.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     Open(Open),
     Show(Show),

@@ -14,6 +14,7 @@ pub type Show = OnTask<task::ShowTask, true>;
 
 /// `tenure task …`.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     Create(InProject<task::CreateTask>),
     Edit(OnTask<task::EditTask, false>),

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tenure_client::clock;
 use tenure_client::failure::Failure;
 use tenure_core::model::attempt::Evidence;
+use tenure_core::model::ids::Epoch;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::ownership::{Claim, Close, Heartbeat, Release};
 use tenure_core::operation::queue::Ready;
@@ -208,21 +209,37 @@ fn a_folder_too_deep_for_a_socket_address_works() {
 }
 
 #[test]
-fn a_session_file_is_replaced_as_a_whole() {
+fn of_a_session_file_the_last_whole_record_counts() {
     let folder = tempfile::tempdir().expect("a folder");
     fake::daemon(folder.path(), |_, _| Reply::Cut);
     let (client, _) = fake::client(folder.path());
     let session = fake::session(&client, "alice");
+    let epoch = || session.file.read().expect("readable").expect("there").epoch.map(|epoch| epoch.0);
+    let set = |to| session.file.edit(|record| record.epoch = Some(Epoch(to))).expect("written");
+    set(7);
+    // A writer died, or its disk was full: at any byte of its line, and the next one goes on.
     let path = session.file.path();
     let before = std::fs::read(path).expect("there");
-    // Whoever reads while it changes, or when a writer dies, has the old one or the new one.
+    set(8);
+    let after = std::fs::read(path).expect("there");
+    assert!(after.starts_with(&before), "a change is appended");
+    for cut in before.len()..after.len() {
+        std::fs::write(path, &after[..cut]).expect("written");
+        assert_eq!(epoch(), Some(7), "{cut}");
+        set(9);
+        assert_eq!(epoch(), Some(9), "{cut}");
+    }
+    // Whoever reads while the file is replaced has the old one.
     let mut reader = std::fs::File::open(path).expect("there");
-    std::fs::write(path.with_extension("draft"), b"{\"v\":1,\"fle").expect("a writer died");
-    session.file.edit(|record| record.epoch = None).expect("written");
+    let before = std::fs::read(path).expect("there");
+    for at in 0..1000 {
+        set(at);
+        assert_eq!(epoch(), Some(at));
+        assert!(path.metadata().expect("there").len() <= 64 * 1024);
+    }
     let mut seen = Vec::new();
     reader.read_to_end(&mut seen).expect("read");
-    assert_eq!(seen, before);
-    assert_eq!(session.file.read().expect("whole").expect("there").epoch, None);
+    assert!(seen.starts_with(&before));
 }
 
 #[test]

@@ -150,10 +150,14 @@ fn a_file_that_cannot_be_read_is_never_replaced_in_silence() {
     fake::daemon(folder.path(), |_, _| Reply::Cut);
     let (client, _) = fake::client(folder.path());
     let session = fake::session(&client, "alice");
-    std::fs::write(session.file.path(), b"{\"v\":1,").expect("written");
-    let failure = client.call(&claim(), Some(&session)).expect_err("unreadable");
-    assert!(failure.to_string().contains("cannot be read"), "{failure}");
-    assert_eq!(std::fs::read(session.file.path()).expect("there"), b"{\"v\":1,");
+    for (left, why) in
+        [("", "no whole record"), ("{\"v\":1,", "no whole record"), ("{\"v\":1,\n", "cannot be read")]
+    {
+        std::fs::write(session.file.path(), left).expect("written");
+        let failure = client.call(&claim(), Some(&session)).expect_err("unreadable");
+        assert!(failure.to_string().contains(why), "{failure}");
+        assert_eq!(std::fs::read_to_string(session.file.path()).expect("there"), left);
+    }
 }
 
 #[test]

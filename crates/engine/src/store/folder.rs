@@ -15,12 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::{FlockOperation, flock, fstatfs};
+use tenure_core::wire::FLEET_MARKER;
 
 /// The name of the database inside the folder.
 pub const DATABASE: &str = "tenure.db";
-/// The name of the file beside the database that says which fleet was founded here. An empty database beside it is a
-/// loss, not a beginning.
-pub const MARKER: &str = "fleet";
 
 /// Why a store was not opened. Nothing was written to it.
 #[derive(Debug)]
@@ -38,6 +36,17 @@ pub enum FolderError {
         /// The fleet's id.
         fleet: String,
     },
+    /// The database is of another fleet than the one that was founded here.
+    Foreign {
+        /// The database.
+        database: PathBuf,
+        /// Its fleet's id.
+        fleet: String,
+        /// The file that tells of the fleet that was founded here.
+        marker: PathBuf,
+        /// That fleet's id.
+        noted: String,
+    },
     /// The operating system refused.
     Io(PathBuf, io::Error),
 }
@@ -54,6 +63,12 @@ impl std::fmt::Display for FolderError {
             Self::Emptied { database, marker, fleet } => write!(
                 f,
                 "{} is missing or empty, and {} says that the fleet {fleet} was founded here",
+                database.display(),
+                marker.display()
+            ),
+            Self::Foreign { database, fleet, marker, noted } => write!(
+                f,
+                "{} is of the fleet {fleet}, and {} says that the fleet {noted} was founded here",
                 database.display(),
                 marker.display()
             ),
@@ -90,13 +105,25 @@ impl Hold {
         may_found(&self.database, &self.marker)
     }
 
-    /// Notes which fleet lives here, and which file its log is.
+    /// Notes which fleet lives here, and which file its log is. Refuses a database that is of another fleet than the
+    /// one that was noted before: its clients' session files are of that one.
     pub fn founded(&self, fleet: &str) -> Result<(), FolderError> {
         if let Some(found) = inode(&self.log_path()) {
             let _ = self.log.set(found);
         }
-        if fs::read_to_string(&self.marker).is_ok_and(|noted| noted.trim() == fleet) {
-            return Ok(());
+        let noted = fs::read_to_string(&self.marker).unwrap_or_default();
+        match noted.trim() {
+            noted if noted == fleet => return Ok(()),
+            // None, or one whose writing was interrupted.
+            "" => {}
+            noted => {
+                return Err(FolderError::Foreign {
+                    database: self.database.clone(),
+                    fleet: fleet.to_owned(),
+                    marker: self.marker.clone(),
+                    noted: noted.to_owned(),
+                });
+            }
         }
         let write = || {
             let mut options = OpenOptions::new();
@@ -161,7 +188,7 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
     // The canonical path of the file, so that its journal lies beside it whichever way it was reached.
     let named = folder.join(DATABASE);
     let database = named.canonicalize().unwrap_or(named);
-    let marker = folder.join(MARKER);
+    let marker = folder.join(FLEET_MARKER);
     if fs::metadata(&database).map_or(true, |found| found.len() == 0) {
         may_found(&database, &marker)?;
     }

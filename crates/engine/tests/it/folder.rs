@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use tenure_core::wire::FLEET_MARKER;
 use tenure_engine::store::driver::{Class, Driver};
-use tenure_engine::store::folder::{DATABASE, FolderError, MARKER};
+use tenure_engine::store::folder::{DATABASE, FolderError};
 use tenure_engine::store::sqlite::{Role, Sqlite};
 use tenure_engine::{Engine, OpenError, Options};
 
@@ -141,7 +142,7 @@ fn no_new_fleet_is_founded_where_one_was_lost() {
     engine.close();
     drop(engine);
     let whole = fs::read(&database).expect("bytes");
-    assert_eq!(mode(&folder.join(MARKER)), 0o600);
+    assert_eq!(mode(&folder.join(FLEET_MARKER)), 0o600);
     let _ = fs::remove_file(folder.join("tenure.db-wal"));
 
     let lost = || match refused(&folder) {
@@ -164,12 +165,35 @@ fn no_new_fleet_is_founded_where_one_was_lost() {
     assert_eq!(engine.info().expect("told").fleet, fleet);
     engine.close();
     drop(engine);
-    for file in [DATABASE, MARKER] {
+    for file in [DATABASE, FLEET_MARKER] {
         fs::remove_file(folder.join(file)).expect("removed");
     }
     let _ = fs::remove_file(folder.join("tenure.db-wal"));
     let anew = open(&folder).expect("a new fleet, as was asked");
     assert_ne!(anew.info().expect("told").fleet, fleet);
+}
+
+#[test]
+fn a_database_of_another_fleet_is_refused_and_the_note_of_the_first_is_kept() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folders = ["here", "there"].map(|name| place.path().join(name));
+    let fleets = folders.each_ref().map(|folder| {
+        let engine = open(folder).expect("a new store");
+        let fleet = engine.info().expect("told").fleet;
+        engine.close();
+        fleet
+    });
+    let [here, there] = &folders;
+    fs::copy(there.join(DATABASE), here.join(DATABASE)).expect("copied");
+    let OpenError::Folder(FolderError::Foreign { fleet, noted, .. }) = refused(here) else {
+        panic!("another refusal");
+    };
+    assert_eq!([noted, fleet], fleets);
+    for note in ["", "\n"] {
+        fs::write(here.join(FLEET_MARKER), note).expect("written");
+        assert_eq!(open(here).expect("opened").info().expect("told").fleet, fleets[1], "an interrupted note");
+    }
+    assert_eq!(fs::read_to_string(here.join(FLEET_MARKER)).expect("read").trim(), fleets[1]);
 }
 
 #[test]

@@ -160,6 +160,9 @@ fn remedy(error: &OpenError) -> &'static str {
         OpenError::Folder(FolderError::Emptied { .. }) => {
             "put the database back from a backup, or remove that file to begin a new fleet"
         }
+        OpenError::Folder(FolderError::Foreign { .. }) => {
+            "put that fleet's database back, or remove that file to go on with this one"
+        }
         OpenError::Folder(FolderError::Io(..)) => "check the folder's disk and permissions",
         OpenError::Store(_, error) if error.class == Class::NewerSchema => "use the newer version of tenure",
         OpenError::Store(..) => "run `tenure doctor`",
