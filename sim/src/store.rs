@@ -25,7 +25,7 @@ pub fn events(client: &Client) -> Vec<Event> {
     let mut events = Vec::new();
     let mut after = None;
     loop {
-        let page = client.call(&ListEvents { after, task: None, limit: Some(1000) }, None);
+        let page = client.call(&ListEvents { after, newest: false, task: None, limit: Some(1000) }, None);
         let page = page.expect("events can be listed").value;
         events.extend(page.events);
         after = Some(page.cursor);

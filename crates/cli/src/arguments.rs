@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
-use tenure_core::model::refusal::{Code, Problem, Refusal};
 
 use crate::command::{
     audit, blocker, call, config, demo, dependency, doctor, help, import, init, ownership, project, queue,
@@ -13,6 +12,7 @@ use crate::command::{
 };
 use crate::context::Context;
 use crate::interrupt;
+use crate::misuse;
 use crate::screen::Screen;
 use crate::stop::Stop;
 
@@ -104,23 +104,12 @@ enum Command {
 /// Runs the command that was typed.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    let wants_json = words.iter().any(|word| word.to_string_lossy().starts_with("--json"));
     let parsed = Arguments::command()
-        .try_get_matches_from(words)
+        .try_get_matches_from(&words)
         .and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help that was asked for is no error; whatever else clap says is bad input.
-            error.print().ok();
-            if wants_json && error.use_stderr() {
-                let problem =
-                    Problem::from(&Refusal::new(Code::InvalidInput, what(&error)).next("tenure help"));
-                let json = serde_json::to_string(&problem).expect("a problem is plain data");
-                Screen::new(Some(Vec::new()), true).json(&json);
-            }
-            return ExitCode::from(u8::from(error.use_stderr()));
-        }
+        Err(error) => return misuse::end(error, Arguments::command(), &words),
     };
     let fields = arguments.json.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
     let screen = Screen::new(fields, arguments.quiet);
@@ -136,13 +125,6 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         screen.remark(&format!("tenure: an interrupt will not end with exit code 130: {error}"));
     }
     screen.end(dispatch(arguments.command, &context))
-}
-
-/// What is wrong with the words, in one line.
-fn what(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let line = text.lines().next().unwrap_or_default();
-    line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
 fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
@@ -211,6 +193,34 @@ mod tests {
         let mut tree = Arguments::command();
         tree.build();
         check(&tree);
+    }
+
+    #[test]
+    fn every_example_of_a_help_text_can_be_typed() {
+        fn examples(command: &clap::Command, found: &mut Vec<String>) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            found.extend(text.lines().filter(|line| line.starts_with("  tenure ")).map(str::to_owned));
+            command.get_subcommands().for_each(|command| examples(command, found));
+        }
+        let mut tree = Arguments::command();
+        tree.build();
+        let mut found = Vec::new();
+        examples(&tree, &mut found);
+        assert!(found.len() >= 7, "{found:?}");
+        for line in found {
+            assert!(line.len() <= 100, "it is wrapped: {line}");
+            let (mut words, mut quoted) = (vec![String::new()], false);
+            for c in line.trim().chars() {
+                match c {
+                    '"' => quoted = !quoted,
+                    ' ' if !quoted => words.push(String::new()),
+                    c => words.last_mut().expect("there is one").push(c),
+                }
+            }
+            if let Err(error) = Arguments::try_parse_from(&words) {
+                panic!("{line}: {error}");
+            }
+        }
     }
 
     /// What texts of the code call a command: in back quotes, or as a next step of its own.

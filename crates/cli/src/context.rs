@@ -24,7 +24,7 @@ use tenure_core::operation::{Access, Effect, Fencing, Operation, Spec};
 
 use crate::fields;
 use crate::project_key;
-use crate::render::{Page, Show};
+use crate::render::{Page, Show, joined};
 use crate::screen::Screen;
 use crate::stop::{Stop, usage};
 
@@ -276,6 +276,7 @@ impl Context {
         let identity = self.identity()?;
         let session = self.known_session()?;
         let mut held = session.map(|session| session.held()).transpose()?.unwrap_or_default();
+        let everywhere = held.clone();
         if let Some(checkout) = self.checkout()
             && let Some(binding) = self.binding(&checkout)?
         {
@@ -283,16 +284,18 @@ impl Context {
         }
         match &held[..] {
             [task] => Ok(task.clone()),
-            [] => Err(Refusal::new(Code::NotHolder, format!("{} holds no task here", identity.name))
-                .next("name the task, or take one with `tenure claim`")
-                .into()),
-            several => {
-                let names: Vec<String> = several.iter().map(ToString::to_string).collect();
-                Err(usage(
-                    format!("{} holds {} tasks here: {}", identity.name, names.len(), names.join(", ")),
-                    "name one of them",
-                ))
-            }
+            [] if everywhere.is_empty() => Err(usage(
+                format!("no task is named, and {} holds none", identity.name),
+                "name the task, or take one with `tenure claim`",
+            )),
+            [] => Err(usage(
+                format!("no task is named; {} holds none here, but {}", identity.name, joined(&everywhere)),
+                "name the task",
+            )),
+            several => Err(usage(
+                format!("{} holds {} tasks here: {}", identity.name, several.len(), joined(several)),
+                "name one of them",
+            )),
         }
     }
 }

@@ -6,6 +6,7 @@ mod context;
 mod fields;
 mod interrupt;
 mod long_text;
+mod misuse;
 mod on_task;
 mod project_key;
 mod render;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use tenure_client::failure::Failure;
 use tenure_client::session_file;
 use tenure_core::wire;
 
@@ -38,28 +39,13 @@ const WALL_MS_MIN: u128 = 1_767_225_600_000;
 
 /// Makes every check and reports all of them.
 pub fn run(doctor: &Doctor, context: &Context) -> Result<(), Stop> {
-    let store = context.store()?;
-    let mut checks = vec![folder(&store)];
-    checks.extend(private_files(&store));
-    checks.push(clock());
-    let daemon = context.client()?.info();
-    checks.push(match &daemon {
-        Ok(info) => passed(
-            "daemon",
-            format!("version {}, protocol {}, process {}", info.version, info.protocol, info.pid),
-        ),
-        Err(failure) => {
-            failed("daemon", failure.to_string(), &format!("read {}", store.join(wire::LOG).display()))
+    let mut checks = match context.store() {
+        Ok(store) => store_checks(&store, doctor, context)?,
+        Err(Stop::Failure(Failure::CannotTell { detail, next })) => {
+            vec![clock(), failed("place", detail, &next)]
         }
-    });
-    if daemon.is_ok() {
-        checks.push(socket(&store));
-        checks.push(ready(context)?);
-        if !doctor.quick {
-            checks.push(record(context)?);
-        }
-        checks.push(project(context));
-    }
+        Err(stop) => return Err(stop),
+    };
     checks.push(match context.identity() {
         Ok(identity) => informs("session", format!("{} (by {})", identity.name, identity.origin)),
         Err(refusal) => {
@@ -81,6 +67,32 @@ pub fn run(doctor: &Doctor, context: &Context) -> Result<(), Stop> {
     }
     context.print_value(&json!({"ok": sound, "checks": checks}), &page.finish())?;
     if sound { Ok(()) } else { Err(Stop::CheckFailed) }
+}
+
+/// What there is to check of a local store.
+fn store_checks(store: &Path, doctor: &Doctor, context: &Context) -> Result<Vec<Check>, Stop> {
+    let mut checks = vec![folder(store)];
+    checks.extend(private_files(store));
+    checks.push(clock());
+    let daemon = context.client()?.info();
+    checks.push(match &daemon {
+        Ok(info) => passed(
+            "daemon",
+            format!("version {}, protocol {}, process {}", info.version, info.protocol, info.pid),
+        ),
+        Err(failure) => {
+            failed("daemon", failure.to_string(), &format!("read {}", store.join(wire::LOG).display()))
+        }
+    });
+    if daemon.is_ok() {
+        checks.push(socket(store));
+        checks.push(ready(context)?);
+        if !doctor.quick {
+            checks.push(record(context)?);
+        }
+        checks.push(project(context));
+    }
+    Ok(checks)
 }
 
 fn passed(name: &'static str, found: impl Into<String>) -> Check {

@@ -69,6 +69,11 @@ impl FromArgMatches for Claim {
 // Its help is the operation's own comment, which a doc comment here would replace.
 #[derive(Args)]
 #[group(skip)]
+#[command(after_help = "Examples:\n  \
+    tenure close --branch config --commit 1a2b3c4 --note \"unknown keys are refused\"\n  \
+    tenure close afc-1 --criterion c1=\"there is a test\"\n  \
+    tenure close afc-7 --revision 3 --resolution already_delivered --commit 1a2b3c4\n\n\
+    `tenure task cancel` ends a task without its outcome, `tenure release` gives it back.")]
 pub struct Close {
     #[command(flatten)]
     operation: OnTask<ownership::Close, true>,

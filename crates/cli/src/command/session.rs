@@ -8,6 +8,7 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::session::{CloseSession, ListSessions, SessionAnswer, ShowSession};
 
 use crate::context::Context;
+use crate::render::joined;
 use crate::stop::Stop;
 
 /// `tenure session …`.
@@ -68,6 +69,22 @@ pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
             context.perform(&ShowSession { session })
         }
         Command::List(operation) => context.perform(&operation),
-        Command::Close(operation) => context.perform(&operation),
+        Command::Close(operation) => close(&operation, context),
     }
+}
+
+/// Closes the calling session. What it holds cannot be given back any more, so that is said.
+fn close(operation: &CloseSession, context: &Context) -> Result<(), Stop> {
+    context.check_fields(SchemaGenerator::subschema_for::<SessionAnswer>)?;
+    let closed = context.call(operation)?;
+    context.print(&closed)?;
+    let held = &closed.value.session.holds;
+    if !held.is_empty() {
+        context.screen.remark(&format!(
+            "tenure: it still holds {}, and nobody can go on with that before its lease ends; `tenure claim` then takes \
+             it over",
+            joined(held)
+        ));
+    }
+    Ok(())
 }

@@ -32,6 +32,10 @@ pub enum Command {
 
 // Its help is the operation's own comment, which a doc comment here would replace.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tenure task defer afc-3 --until 2027-01-31 --reason \"the new parser is released then\"\n  \
+    tenure task defer afc-3 --reason \"nobody has the hardware\" --reopening \"a board arrives\"\n\n\
+    `tenure task resume` ends it. `tenure dependency add` lets a task wait for another one.")]
 pub struct Defer {
     #[command(flatten)]
     operation: OnTask<task::DeferTask, false>,
@@ -42,6 +46,10 @@ pub struct Defer {
 
 // Its help is the operation's own comment as well.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tenure task cancel afc-3 --revision 2 --reason \"not wanted any more\" --dependents release\n  \
+    tenure task cancel afc-3 --resolution duplicate --successor afc-1 --reason \"the same bug\"\n\n\
+    `tenure show` tells the revision, --dry-run what waits for it. `tenure task defer` puts a task off.")]
 pub struct Cancel {
     #[command(flatten)]
     operation: OnTask<task::CancelTask, false>,

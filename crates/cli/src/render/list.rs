@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tenure_core::model::limits::counted;
 use tenure_core::operation::project::{BindingAnswer, ProjectAnswer, ProjectList, ProjectView};
 use tenure_core::operation::queue::{Explanation, NextStep, ReadyList};
 use tenure_core::operation::record::Counts;
@@ -107,7 +108,7 @@ fn project(project: &ProjectView, page: &mut Page) {
         text = format!("{text}, leases of {}", time::duration(lease_ms));
     }
     if let Some(most) = policy.attempts_max {
-        text = format!("{text}, at most {most} attempts at once");
+        text = format!("{text}, at most {} at once", counted(most, "attempt"));
     }
     if let Some(most) = policy.attempts_per_principal_max {
         text = format!("{text}, at most {most} of one agent");

@@ -17,6 +17,6 @@ pub trait Show {
 }
 
 /// Names joined by commas.
-fn joined<T: ToString>(items: &[T]) -> String {
+pub fn joined<T: ToString>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -25,7 +25,10 @@ impl Show for EventList {
             page.table(["#", "WHEN", "WHAT", "ABOUT", "WHO"], &rows);
         }
         if self.more {
-            page.line(&format!("there is more; go on with --after {}", self.cursor));
+            page.line(&format!(
+                "there is more: `tenure events --after {}` goes on, `tenure events --newest` shows the end",
+                self.cursor
+            ));
         }
     }
 }
@@ -59,10 +62,10 @@ fn some(names: &[String]) -> String {
 impl Show for ImportAnswer {
     fn show(&self, page: &mut Page) {
         let report = &self.report;
-        page.line(if self.applied {
-            "imported"
-        } else {
-            "nothing was changed; this is what --apply would do"
+        page.line(match (self.applied, report.created) {
+            (_, 0) => "nothing new",
+            (true, _) => "imported",
+            (false, _) => "nothing was changed; this is what --apply would do",
         });
         page.field("lines", &format!("{} ({} different ids)", report.lines, report.unique_ids));
         page.field("created", &report.created.to_string());
@@ -92,6 +95,9 @@ impl Show for ImportAnswer {
         }
         for remark in &report.remarks {
             page.field("look at", remark);
+        }
+        if !self.applied && report.created > 0 {
+            page.field("next", "repeat with --apply to import");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A task for a reader.
 
 use tenure_core::model::attempt::Entry;
+use tenure_core::model::task::Lifecycle;
 use tenure_core::operation::task::{CancelledTask, CreatedTask, TaskAnswer};
 use tenure_core::operation::view::{AttemptView, Neighbour, TaskView};
 
@@ -96,7 +97,14 @@ fn neighbours(tasks: &[Neighbour]) -> String {
 /// An entry of a task's record.
 pub fn entry(entry: &Entry, page: &mut Page) {
     page.line(&format!("{} {} {} #{}", time::moment(entry.at), entry.principal, entry.kind, entry.number));
-    page.block(&entry.text);
+    recorded(entry, page);
+}
+
+/// What an entry says: its words and its evidence.
+fn recorded(entry: &Entry, page: &mut Page) {
+    if !entry.text.is_empty() {
+        page.block(&entry.text);
+    }
     let evidence = &entry.data.evidence;
     page.field("  branch", evidence.branch.as_deref().unwrap_or_default());
     page.field("  commit", evidence.commit.as_deref().unwrap_or_default());
@@ -119,6 +127,15 @@ impl Show for TaskAnswer {
         if self.task.attempt.is_some() {
             // Its holder names it to `tenure reconcile` after a change.
             page.field("digest", &self.task.digest.to_string());
+        }
+        let is_listed = |ending: &&Entry| self.entries.iter().any(|entry| entry.number == ending.number);
+        if let Some(ending) = self.ending.as_ref().filter(|ending| !is_listed(ending)) {
+            let how = match self.task.lifecycle {
+                Lifecycle::Cancelled => "cancelled by",
+                Lifecycle::Planned | Lifecycle::Open | Lifecycle::Done => "closed by",
+            };
+            page.field(how, &format!("{}, {}", ending.principal, time::moment(ending.at)));
+            recorded(ending, page);
         }
         for record in &self.entries {
             entry(record, page);

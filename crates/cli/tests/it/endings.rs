@@ -25,7 +25,6 @@ fn each_refusal_has_its_exit_code() {
     check(&place, "bob", &["claim", &held], 3, "lease_held");
     check(&place, "bob", &["claim", &waiting], 8, "not_ready");
     check(&place, "bob", &["claim"], 9, "nothing_eligible");
-    check(&place, "bob", &["heartbeat"], 6, "not_holder");
     check(&place, "bob", &["heartbeat", &held], 6, "not_holder");
     check(&place, "bob", &["show", "afc-99"], 7, "not_found");
     check(&place, "bob", &["show", "no-alias"], 7, "not_found");
@@ -43,6 +42,41 @@ fn each_refusal_has_its_exit_code() {
 }
 
 #[test]
+fn a_holder_s_command_without_a_task_names_what_is_held_elsewhere() {
+    let place = Place::bound();
+    for words in [&["heartbeat"][..], &["note", "done so far"], &["close"], &["show"]] {
+        check(&place, "bob", words, 1, "invalid_input");
+        let ran = place.run("bob", words);
+        assert!(ran.err.contains("bob holds none") && ran.err.contains("`tenure claim`"), "{}", ran.err);
+    }
+    place.ok("bob", &["project", "create", "other"]);
+    for _ in 0..2 {
+        place.ok("bob", &["task", "create", "--project", "other", "--title", "far away"]);
+        place.ok("bob", &["claim", "--project", "other", "--another"]);
+    }
+    check(&place, "bob", &["close"], 1, "invalid_input");
+    let ran = place.run("bob", &["close"]);
+    assert!(ran.err.contains("bob holds none here, but other-1, other-2"), "{}", ran.err);
+    place.ok("bob", &["close", "other-1"]);
+}
+
+#[test]
+fn a_session_that_closes_is_told_what_it_still_holds() {
+    let place = Place::bound();
+    let task = place.task("held", &[]);
+    place.ok("ada", &["claim", &task]);
+    let closed = place.ok("ada", &["session", "close"]);
+    assert!(closed.out.contains("holds:       afc-1@1"), "{}", closed.out);
+    assert!(
+        closed.err.contains("still holds afc-1@1") && closed.err.contains("lease ends"),
+        "{}",
+        closed.err
+    );
+    check(&place, "bob", &["claim", &task], 3, "lease_held");
+    assert_eq!(place.ok("bob", &["session", "close"]).err, "", "who holds nothing is told nothing");
+}
+
+#[test]
 fn what_cannot_be_read_as_a_command_is_bad_input() {
     let place = Place::new();
     for words in [&["claims"][..], &["ready", "--limt", "3"], &["ready", "--limit", "x"], &["task", "cancel"]]
@@ -51,7 +85,16 @@ fn what_cannot_be_read_as_a_command_is_bad_input() {
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{words:?}: {}", ran.err);
         let problem = place.run("ada", &[words, &["--json"]].concat()).problem();
         assert_eq!(problem["code"], "invalid_input");
+        let help = problem["next_actions"].as_array().and_then(|steps| steps.last()).expect("a next step");
+        let help: Vec<&str> =
+            help.as_str().and_then(|help| help.split(' ').skip(1).into()).expect("words").collect();
+        place.ok("ada", &help);
     }
+    let limit = place.run("ada", &["ready", "--limit", "x", "--json"]).problem();
+    assert_eq!(
+        (&limit["facts"]["field"], &limit["next_actions"][0]),
+        (&"limit".into(), &"tenure help ready".into())
+    );
     assert!(place.run("ada", &["claims"]).err.contains("'claim'"), "it says what was meant");
     assert!(!place.state().exists(), "nothing was started for it");
 }
@@ -150,7 +193,20 @@ fn a_configured_server_is_never_left_in_silence() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("TENURE_SERVER") && ran.err.contains("--local"), "{}", ran.err);
     assert!(!place.state().exists());
+    assert!(
+        place
+            .ok("ada", &["config", "show", "--origin"])
+            .out
+            .contains("https://tenure.example  (TENURE_SERVER)")
+    );
+    assert!(!place.ok("ada", &["config", "show", "--local"]).out.contains("server:"));
+    let doctor = place.run("ada", &["doctor"]);
+    assert_eq!(doctor.code, 10, "{}{}", doctor.out, doctor.err);
+    assert!(doctor.out.contains("FAILED place") && doctor.out.contains("--local"), "{}", doctor.out);
+    assert_eq!(place.run("ada", &["doctor", "--json"]).problem()["ok"], false);
+    assert!(!place.state().exists(), "another store is not looked at instead");
     place.ok("ada", &["project", "create", "afc", "--local"]);
+    place.ok("ada", &["doctor", "--local"]);
 }
 
 #[test]

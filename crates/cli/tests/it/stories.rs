@@ -108,3 +108,50 @@ fn what_stands_in_the_way() {
     );
     check("what_stands_in_the_way", &seen);
 }
+
+#[test]
+fn how_it_ended() {
+    let place = Place::bound();
+    for title in ["Parse the config", "Parse it twice", "Use the config"] {
+        place.task(title, &[]);
+    }
+    let evidence =
+        ["--branch", "config", "--commit", "1a2b3c4", "--merge-commit", "5d6e7f8", "--pull-request", "12"];
+    let close = [&["close", "afc-1", "--note", "unknown keys\nare refused"], &evidence[..]].concat();
+    let duplicate = ["--resolution", "duplicate", "--successor", "afc-1", "--reason", "said once is enough"];
+    let cancel = [&["task", "cancel", "afc-2", "--revision", "1"], &duplicate[..]].concat();
+    let seen = play(
+        &place,
+        &[
+            ("ada", &["claim", "afc-1"]),
+            ("ada", &close),
+            ("bob", &["show", "afc-1"]),
+            ("ada", &cancel),
+            ("bob", &["show", "afc-2"]),
+            ("bob", &["show", "afc-2", "--entries", "1"]),
+            ("ada", &["task", "defer", "afc-3", "--reason", "no hardware", "--reopening", "a board arrives"]),
+            ("bob", &["show", "afc-3"]),
+            ("bob", &["events", "--limit", "2"]),
+            ("bob", &["events", "--newest", "--limit", "2"]),
+            ("bob", &["events", "--newest", "--task", "afc-1", "--limit", "1"]),
+        ],
+    );
+    check("how_it_ended", &seen);
+}
+
+#[test]
+fn an_import() {
+    let place = Place::bound();
+    let line = r#"{"id":"bd-1","title":"one","status":"open","priority":1,"issue_type":"task"}"#;
+    std::fs::write(place.checkout().join("export"), line).expect("written");
+    let seen = play(
+        &place,
+        &[
+            ("ada", &["import", "beads", "export"]),
+            ("ada", &["import", "beads", "export", "--apply"]),
+            ("ada", &["import", "beads", "export", "--apply"]),
+            ("ada", &["import", "beads", "export"]),
+        ],
+    );
+    check("an_import", &seen);
+}

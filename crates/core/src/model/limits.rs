@@ -90,6 +90,15 @@ pub fn heartbeat_ms(lease_ms: i64) -> i64 {
     HEARTBEAT_MS_MAX.min(lease_ms / 3).max(1)
 }
 
+/// How many of something, in words: `1 task`, `3 tasks`. The noun is one that takes an s.
+#[must_use]
+pub fn counted(count: impl Into<u64>, noun: &str) -> String {
+    match count.into() {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
+}
+
 /// The beginning of a text that is safe and short enough to quote in an error.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
@@ -121,7 +130,8 @@ pub fn check_text(field: &str, text: &str, bytes_max: usize, optional: bool) -> 
         return Err(Refusal::field(field, "is empty", "give it a text"));
     }
     if text.len() > bytes_max {
-        let wrong = format!("has {} bytes, the limit is {bytes_max}", text.len());
+        let bytes = counted(text.len() as u64, "byte");
+        let wrong = format!("has {bytes}, the limit is {bytes_max}");
         return Err(Refusal::field(field, &wrong, "shorten it or attach it elsewhere and name the place"));
     }
     if text.contains('\0') {
@@ -151,6 +161,11 @@ pub fn check_count(field: &str, count: usize, most: usize) -> Result<(), Refusal
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_something_takes_no_s() {
+        assert_eq!([0u32, 1, 2].map(|n| counted(n, "task")), ["0 tasks", "1 task", "2 tasks"]);
+    }
 
     #[test]
     fn a_text_of_which_nothing_can_be_seen_is_empty() {

@@ -75,6 +75,7 @@ input! {
         /// The task that is blocked
         pub task: TaskId,
         /// The blocker's number within the task
+        #[cfg_attr(feature = "cli", arg(value_parser = super::arguments::number::<u32>(1..)))]
         pub number: u32,
         /// How it was resolved
         #[cfg_attr(feature = "cli", arg(long))]

@@ -4,6 +4,8 @@
 //! [`Spec`] says the rest. HTTP routes, OpenAPI, command-line arguments, the typed client and the reference pages
 //! all follow from [`crate::with_operations!`] by generic code. A new operation is its own file and one line there.
 
+#[cfg(feature = "cli")]
+pub mod arguments;
 pub mod catalog;
 pub mod graph;
 pub mod ownership;

@@ -8,6 +8,8 @@ use crate::model::attempt::{AttemptMode, Disposition, Evidence, TreeState};
 use crate::model::ids::{
     AttemptId, Digest, EventNumber, Generation, OperationId, PrincipalName, ProjectKey, TaskId,
 };
+#[cfg(feature = "cli")]
+use crate::model::task::Lifecycle;
 use crate::model::task::Resolution;
 use crate::model::time::FleetTime;
 
@@ -224,18 +226,23 @@ impl Answer for Ended {}
 input! {
     /// Finish a task with its outcome
     ///
-    /// The holder closes under its lease; a task that nobody holds (an objective, for example) is closed under its
-    /// revision. Evidence, note and lessons are recorded in the same step.
+    /// The holder closes under its lease, which ends with it. A task that nobody holds (an objective, for example) is
+    /// closed by naming its revision; what somebody else holds is not closed. Evidence, note and lessons are recorded
+    /// in the same step.
+    ///
+    /// Every criterion needs an answer, an objective needs its children finished, and work that was taken over from an
+    /// expired attempt needs a disposition first: a refusal lists what is missing. Tasks that waited only for this one
+    /// become ready, and the answer names them. What ends without its outcome is not closed but cancelled.
     pub struct Close {
         /// The task
         pub task: TaskId,
         /// The revision that was seen, when nobody holds it
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::number::<u64>(1..)))]
         pub revision: Option<u64>,
-        /// done, or already_delivered with evidence
+        /// Why it is over: done when absent; already_delivered needs evidence
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::resolution(Lifecycle::Done)))]
         pub resolution: Option<Resolution>,
         /// Where the work is in Git
         #[serde(default)]

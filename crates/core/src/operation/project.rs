@@ -39,15 +39,15 @@ pub struct PolicyInput {
     pub recovery: Option<Recovery>,
     /// Length of a lease in milliseconds (30000 to 14400000)
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long))]
+    #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::number::<i64>(1..)))]
     pub lease_ms: Option<i64>,
     /// Most live attempts in the project at once; 0 for no limit
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long))]
+    #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::number::<u32>(0..)))]
     pub attempts_max: Option<u32>,
     /// Most live attempts of one agent in the project at once; 0 for no limit
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long))]
+    #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::number::<u32>(0..)))]
     pub attempts_per_principal_max: Option<u32>,
 }
 
@@ -110,7 +110,7 @@ input! {
         /// The project's key
         pub project: ProjectKey,
         /// The revision that was seen
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::number::<u64>(1..)))]
         pub revision: u64,
         /// Its name for people
         #[serde(default, skip_serializing_if = "Option::is_none")]

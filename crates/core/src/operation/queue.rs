@@ -17,7 +17,7 @@ input! {
         pub project: ProjectKey,
         /// At most so many (up to 1000)
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::rows()))]
         pub limit: Option<u32>,
         /// Where an earlier page ended
         #[serde(default, skip_serializing_if = "Option::is_none")]

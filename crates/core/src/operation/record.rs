@@ -12,18 +12,24 @@ use crate::model::text_enum::text_enum;
 
 input! {
     /// List events in the order they happened
+    ///
+    /// A page begins after the cursor, or at the oldest event; each answer names the cursor to go on with.
     pub struct ListEvents {
         /// Only events after this cursor (EPOCH-NUMBER)
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(long))]
         pub after: Option<EventCursor>,
+        /// The newest ones instead of the oldest
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(feature = "cli", arg(long, conflicts_with = "after"))]
+        pub newest: bool,
         /// Only events of this task
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(long))]
         pub task: Option<TaskId>,
         /// At most so many (up to 1000)
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::rows()))]
         pub limit: Option<u32>,
     }
 }
@@ -51,7 +57,7 @@ input! {
         pub task: TaskId,
         /// At most so many, newest first (up to 1000)
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::rows()))]
         pub limit: Option<u32>,
     }
 }

@@ -107,6 +107,9 @@ output! {
     pub struct TaskAnswer {
         /// The task.
         pub task: TaskView,
+        /// How it ended: who, when, in which words and with which evidence. Only of a finished task that is shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub ending: Option<Entry>,
         /// The newest entries of its record, newest first; only where they were asked for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub entries: Vec<Entry>,
@@ -123,7 +126,7 @@ input! {
         /// The task
         pub task: TaskId,
         /// The revision that was seen
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::number::<u64>(1..)))]
         pub revision: u64,
         /// One line that says the intended outcome
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -199,7 +202,7 @@ input! {
         pub task: TaskId,
         /// How many of its newest entries to show (up to 1000)
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::rows()))]
         pub entries: Option<u32>,
     }
 }
@@ -221,7 +224,7 @@ input! {
         pub archived: bool,
         /// At most so many (up to 1000)
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::rows()))]
         pub limit: Option<u32>,
         /// Where an earlier page ended
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -259,6 +262,10 @@ operation!(FindTask -> TaskAnswer, "task.find", Post "/tasks/find", Read, Anyone
 
 input! {
     /// Put a task off
+    ///
+    /// Nobody can claim it until its date has come or somebody resumes it; without a date, only until it is resumed.
+    /// Any session may put off a task that nobody holds and that is not finished; a holder releases it first. Tasks
+    /// that wait for it go on waiting. To defer again replaces date and reason.
     pub struct DeferTask {
         /// The task
         pub task: TaskId,
@@ -266,10 +273,10 @@ input! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(skip))]
         pub until: Option<WallTime>,
-        /// Why
+        /// Why, in words; shown with the task
         #[cfg_attr(feature = "cli", arg(long))]
         pub reason: String,
-        /// What would end the deferral
+        /// What would end the deferral before its date, in words; nothing is checked by it
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(long))]
         pub reopening: Option<String>,
@@ -313,24 +320,28 @@ text_enum! {
 input! {
     /// End a task without its outcome
     ///
-    /// The holder cancels under its lease; a task that nobody holds is cancelled under its revision. Somebody
-    /// else's live work is not ended: its holder is asked to stop.
+    /// The holder cancels under its lease, which ends with it. A task that nobody holds, or that an expired attempt
+    /// left, is cancelled by naming its revision. Somebody else's live work is not ended: its holder is asked to stop,
+    /// hears so at the next heartbeat, and nothing else changes.
+    ///
+    /// Where unfinished tasks wait for it, it must be said what becomes of them; with a successor they wait for that
+    /// one instead. To its objective a cancelled child is settled. Only an operator reopens a cancelled task.
     pub struct CancelTask {
         /// The task
         pub task: TaskId,
         /// The revision that was seen, when nobody holds it
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::number::<u64>(1..)))]
         pub revision: Option<u64>,
-        /// Why: cancelled, rejected, duplicate, superseded or abandoned
+        /// Why it is over: cancelled when absent; duplicate and superseded need a successor
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::resolution(Lifecycle::Cancelled)))]
         pub resolution: Option<Resolution>,
         /// The task that stands in its place, for duplicate and superseded
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(long, value_name = "TASK"))]
         pub successor: Option<TaskId>,
-        /// What becomes of the tasks that wait for it
+        /// What becomes of the unfinished tasks that wait for it; needed where there are some and no successor
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(long))]
         pub dependents: Option<Dependents>,

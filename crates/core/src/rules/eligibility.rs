@@ -2,6 +2,7 @@
 
 use super::status::is_deferred;
 use crate::envelope::Call;
+use crate::model::limits::counted;
 use crate::model::project::Project;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::session::Session;
@@ -54,11 +55,13 @@ pub fn limit_reached(
     let own = live.iter().filter(|attempt| attempt.principal == session.principal).count();
     let over = |count: usize, most: Option<u32>| most.filter(|most| count as u64 >= u64::from(*most));
     let detail = if let Some(most) = over(live.len(), policy.attempts_max) {
-        format!("{} has {most} live attempts, which is its limit", project.key)
+        format!("{} has {}, which is its limit", project.key, counted(most, "live attempt"))
     } else if let Some(most) = over(own, policy.attempts_per_principal_max) {
         format!(
-            "{} holds {most} tasks in {}, which is the limit of one agent",
-            session.principal, project.key
+            "{} holds {} in {}, which is the limit of one agent",
+            session.principal,
+            counted(most, "task"),
+            project.key
         )
     } else {
         return Ok(None);

@@ -50,7 +50,7 @@ impl Rule for AddDependency {
             optional: self.optional,
         };
         add(set, call, edge)?;
-        Ok(TaskAnswer { task: full(set, call, &self.task)?, entries: Vec::new() })
+        Ok(TaskAnswer { task: full(set, call, &self.task)?, ending: None, entries: Vec::new() })
     }
 }
 
@@ -132,7 +132,7 @@ impl Rule for RemoveDependency {
             | DependencyKind::Duplicates
             | DependencyKind::Supersedes => {}
         }
-        Ok(TaskAnswer { task: full(set, call, &self.task)?, entries: Vec::new() })
+        Ok(TaskAnswer { task: full(set, call, &self.task)?, ending: None, entries: Vec::new() })
     }
 }
 
@@ -226,7 +226,7 @@ impl Rule for RaiseBlocker {
             resolved_at: None,
         });
         recount(set, call.now, &BTreeSet::from([self.task.clone()]))?;
-        Ok(TaskAnswer { task: full(set, call, &self.task)?, entries: Vec::new() })
+        Ok(TaskAnswer { task: full(set, call, &self.task)?, ending: None, entries: Vec::new() })
     }
 }
 
@@ -247,6 +247,6 @@ impl Rule for ResolveBlocker {
         set.record(EventKind::BlockerResolved, About::task(&self.task, data));
         set.blockers.put(Blocker { resolved_at: Some(call.now.wall), ..blocker });
         recount(set, call.now, &BTreeSet::from([self.task.clone()]))?;
-        Ok(TaskAnswer { task: full(set, call, &self.task)?, entries: Vec::new() })
+        Ok(TaskAnswer { task: full(set, call, &self.task)?, ending: None, entries: Vec::new() })
     }
 }

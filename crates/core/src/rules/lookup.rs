@@ -33,7 +33,12 @@ impl Rule for ShowTask {
                 set.newest_entries(&self.task, EntryKind::ALL, rows)?.0
             }
         };
-        Ok(TaskAnswer { task, entries })
+        let ending = if task.lifecycle.is_finished() {
+            set.newest_entries(&self.task, &[EntryKind::Completion], 1)?.0.pop()
+        } else {
+            None
+        };
+        Ok(TaskAnswer { task, ending, entries })
     }
 }
 
@@ -90,7 +95,9 @@ impl Rule for FindTask {
         check_line("alias", &self.alias)?;
         project::existing(set, &self.project)?;
         match set.alias(&self.project, &self.alias)? {
-            Some(alias) => Ok(TaskAnswer { task: full(set, call, &alias.task)?, entries: Vec::new() }),
+            Some(alias) => {
+                Ok(TaskAnswer { task: full(set, call, &alias.task)?, ending: None, entries: Vec::new() })
+            }
             None => {
                 let alias = crate::model::limits::excerpt(&self.alias);
                 let what = format!("task in {} with the alias", self.project);

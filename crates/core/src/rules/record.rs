@@ -25,6 +25,9 @@ const OVERDUE_ROWS: u32 = 200;
 impl Rule for ListEvents {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<EventList> {
         let rows = page_rows(self.limit)?;
+        if self.newest {
+            return self.newest(set, call, rows);
+        }
         let after = match self.after {
             Some(cursor) if cursor.epoch != call.epoch => {
                 let detail =
@@ -41,6 +44,20 @@ impl Rule for ListEvents {
         let number = events.last().map_or(after, |event| event.number);
         let cursor = EventCursor { epoch: call.epoch, number };
         Ok(EventList { events, cursor, more, as_of: as_of(set, call) })
+    }
+}
+
+impl ListEvents {
+    /// The last page. Whoever goes on from it hears everything that comes after now.
+    fn newest(&self, set: &WorkingSet, call: &Call, rows: u32) -> Step<EventList> {
+        if self.after.is_some() {
+            let wrong = "is asked for together with after";
+            return Err(Refusal::field("newest", wrong, "name one of them").into());
+        }
+        let page = Page::NewestEvents { task: self.task.clone(), count: rows };
+        let events = set.page(&page)?.events().0.iter().map(|stored| stored.event.clone()).collect();
+        let cursor = EventCursor { epoch: call.epoch, number: set.fleet.event };
+        Ok(EventList { events, cursor, more: false, as_of: as_of(set, call) })
     }
 }
 

@@ -120,7 +120,7 @@ fn set_field<T: Clone>(field: &mut T, given: Option<&T>) -> bool {
 }
 
 fn answer(set: &WorkingSet, call: &Call, id: &TaskId) -> Step<TaskAnswer> {
-    Ok(TaskAnswer { task: full(set, call, id)?, entries: Vec::new() })
+    Ok(TaskAnswer { task: full(set, call, id)?, ending: None, entries: Vec::new() })
 }
 
 fn conflict(task: &Task, what: &str, next: &str) -> Refusal {

@@ -101,6 +101,13 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// The last events, of the whole fleet or of one task, in the order they happened.
+    NewestEvents {
+        /// Only events of this task.
+        task: Option<TaskId>,
+        /// At most so many.
+        count: u32,
+    },
     /// Tasks of a project in one of some queues, by number.
     Tasks {
         /// The project.

@@ -194,7 +194,9 @@ fn limits_capabilities_and_changed_criteria_are_respected() {
     }
     let claim = || from(json!({ "projects": ["l"], "another": true }), "claim");
     let held = world.ok(&a, claim());
-    assert_eq!(world.refused(&a, claim()), Code::LimitReached);
+    let limit = world.try_as(&a, claim()).expect_err("one agent's limit");
+    assert_eq!(limit.code, Code::LimitReached);
+    assert!(limit.detail.ends_with("holds 1 task in l, which is the limit of one agent"), "{}", limit.detail);
     let b = world.agent("b");
     world.ok(&b, claim());
     let c = world.agent("c");

@@ -273,6 +273,13 @@ impl World {
                 });
                 Rows::Events(wanted.cloned().collect(), false)
             }
+            Page::NewestEvents { task, count } => {
+                let wanted =
+                    set.events.iter().rev().filter(|stored| task.is_none() || stored.event.task == *task);
+                let mut newest: Vec<_> = wanted.take(*count as usize).cloned().collect();
+                newest.reverse();
+                Rows::Events(newest, false)
+            }
             Page::Tasks { project, queues, after, .. } => {
                 let mut ids: Vec<TaskId> = set
                     .tasks

@@ -48,6 +48,13 @@ pub const AFTER: &str =
 pub const AFTER_OF_TASK: &str = "SELECT number, kind, project, task, body, hash FROM event \
      WHERE task = $1 AND number > $2 ORDER BY number LIMIT $3";
 
+/// The statement that walks the record from its end.
+pub const NEWEST: &str =
+    "SELECT number, kind, project, task, body, hash FROM event ORDER BY number DESC LIMIT $1";
+/// The statement that walks a task's events from the last.
+pub const NEWEST_OF_TASK: &str = "SELECT number, kind, project, task, body, hash FROM event \
+     WHERE task = $1 ORDER BY number DESC LIMIT $2";
+
 /// The next rows of the record, of the whole fleet or of one task.
 pub fn rows_after(
     driver: &mut dyn Driver,
@@ -61,8 +68,11 @@ pub fn rows_after(
     }
     values.count(after.0);
     values.integer(i64::from(count));
+    rows(driver, if task.is_some() { AFTER_OF_TASK } else { AFTER }, &values)
+}
+
+fn rows(driver: &mut dyn Driver, sql: &str, values: &Values) -> Result<Vec<EventRow>, StoreError> {
     let mut rows = Vec::new();
-    let sql = if task.is_some() { AFTER_OF_TASK } else { AFTER };
     driver.query(sql, &values.0, &mut |row| {
         let mut fields = Fields::of(row);
         rows.push(EventRow {
@@ -85,7 +95,28 @@ pub fn after(
     task: Option<&TaskId>,
     count: u32,
 ) -> Result<(Vec<StoredEvent>, bool), StoreError> {
-    let mut rows = rows_after(driver, after, task, count)?;
+    fitting(rows_after(driver, after, task, count)?)
+}
+
+/// The last events in the order they happened, and whether older ones were cut because a page of text is full.
+pub fn newest(
+    driver: &mut dyn Driver,
+    task: Option<&TaskId>,
+    count: u32,
+) -> Result<(Vec<StoredEvent>, bool), StoreError> {
+    let mut values = Values::default();
+    if let Some(task) = task {
+        values.shown(task);
+    }
+    values.integer(i64::from(count));
+    let sql = if task.is_some() { NEWEST_OF_TASK } else { NEWEST };
+    let (mut events, cut) = fitting(rows(driver, sql, &values)?)?;
+    events.reverse();
+    Ok((events, cut))
+}
+
+/// The first of these rows that fill a page of text, as events, and whether some were left out.
+fn fitting(mut rows: Vec<EventRow>) -> Result<(Vec<StoredEvent>, bool), StoreError> {
     let mut bytes = 0;
     let fitting = rows.iter().take_while(|row| {
         let fits = bytes <= PAGE_TEXT_BYTES;

@@ -17,6 +17,10 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             let (events, cut) = event::after(driver, *after, task.as_ref(), *count)?;
             Rows::Events(events, cut)
         }
+        Page::NewestEvents { task, count } => {
+            let (events, cut) = event::newest(driver, task.as_ref(), *count)?;
+            Rows::Events(events, cut)
+        }
         Page::Tasks { project, queues, after, count } => {
             let tasks = by_number(driver, project, queues, *after, *count)?;
             let ids = tasks.iter().map(|task| task.id.clone()).collect();

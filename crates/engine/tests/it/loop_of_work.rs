@@ -286,3 +286,28 @@ fn a_cursor_beyond_every_counter_is_refused_and_the_largest_one_is_an_empty_page
     let events = world.ask(operation("events", json!({ "after": format!("1-{}", i64::MAX) })));
     assert_eq!(events["events"], json!([]));
 }
+
+#[test]
+fn the_newest_events_are_the_end_of_the_whole_list() {
+    let mut world = World::in_memory();
+    let bob = Agent::new("bob", 1);
+    with_tasks(&mut world, &bob, 3);
+    let numbers = |answer: &Value| -> Vec<u64> {
+        let events = answer["events"].as_array().expect("a list");
+        events.iter().map(|event| event["number"].as_u64().expect("a number")).collect()
+    };
+    for task in [json!(null), json!("afc-1"), json!("afc-3")] {
+        let all = world.ask(operation("events", json!({ "task": task, "limit": 1000 })));
+        let all = numbers(&all);
+        for limit in 1..=all.len() + 1 {
+            let newest =
+                world.ask(operation("events", json!({ "task": task, "limit": limit, "newest": true })));
+            assert_eq!(numbers(&newest), all[all.len().saturating_sub(limit)..], "{task} {limit}");
+            assert_eq!(newest["more"], false);
+            let after = world.ask(operation("events", json!({ "after": newest["cursor"] })));
+            assert_eq!(after["events"], json!([]), "nothing lies behind its cursor");
+        }
+    }
+    let both = operation("events", json!({ "newest": true, "after": "1-1" }));
+    assert_eq!(world.asked(both).expect_err("contradictory").code, Code::InvalidInput);
+}

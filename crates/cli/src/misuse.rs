@@ -1,0 +1,264 @@
+//! Words that are no command, told so that the next try can be right: with the command that is called otherwise
+//! here, the argument that is wrong, and the help of the command that was meant.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use tenure_core::model::refusal::{Code, Problem, Refusal};
+
+use crate::screen::Screen;
+use crate::shell;
+
+/// What people and agents type for a command that has another name here. A word that is a command's own name
+/// elsewhere in the tree needs no line.
+const MEANT: [(&[&str], &[&str]); 10] = [
+    (&["create", "add", "new"], &["task create"]),
+    (&["list", "ls"], &["task list", "ready"]),
+    (&["start", "begin", "take", "pick"], &["claim"]),
+    (&["done", "finish", "complete", "resolve"], &["close"]),
+    (&["status"], &["next", "show", "stats"]),
+    (&["update"], &["task edit"]),
+    (&["delete", "remove", "rm"], &["task cancel"]),
+    (&["comment"], &["note"]),
+    (&["log"], &["history", "events"]),
+    (&["whoami"], &["session show"]),
+];
+
+/// Ends a command whose words could not be read. Help that was asked for is no error; whatever else clap says is bad
+/// input.
+pub fn end(error: clap::Error, mut tree: Command, words: &[OsString]) -> ExitCode {
+    if !error.use_stderr() {
+        error.print().ok();
+        return ExitCode::SUCCESS;
+    }
+    tree.build();
+    let (error, refusal) = explained(error, &tree, words);
+    error.print().ok();
+    if words.iter().any(|word| word.to_string_lossy().starts_with("--json")) {
+        let json = serde_json::to_string(&Problem::from(&refusal)).expect("a problem is plain data");
+        Screen::new(Some(Vec::new()), true).json(&json);
+    }
+    ExitCode::from(refusal.code.exit())
+}
+
+/// The error with our tips, and the same as a refusal.
+fn explained(mut error: clap::Error, tree: &Command, words: &[OsString]) -> (clap::Error, Refusal) {
+    let path = path(tree, words);
+    let tips = tips(&error, tree, &path, words);
+    let mut refusal = Refusal::new(Code::InvalidInput, what(&error));
+    if let Some(field) = field(&error) {
+        refusal = refusal.fact("field", field);
+    }
+    if !tips.is_empty() {
+        let shown: Vec<String> = tips.iter().map(|tip| format!("`{tip}`")).collect();
+        let tip = format!("did you mean {}?", shown.join(" or "));
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    refusal.next_actions = tips;
+    refusal.next_actions.push(["tenure help"].into_iter().chain(path).collect::<Vec<_>>().join(" "));
+    (error, refusal)
+}
+
+/// The names of the command that the words lead to, as far as they lead to one.
+fn path<'a>(tree: &'a Command, words: &[OsString]) -> Vec<&'a str> {
+    let (mut command, mut path) = (tree, Vec::new());
+    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        if let Some(option) = word.strip_prefix("--") {
+            let takes_next = |argument: &clap::Arg| {
+                argument.get_action().takes_values() && !argument.is_require_equals_set()
+            };
+            if tree.get_arguments().any(|a| a.get_long() == Some(option) && takes_next(a)) {
+                words.next();
+            }
+        } else if !word.starts_with('-') {
+            let Some(next) = command.find_subcommand(&*word) else { break };
+            path.push(next.get_name());
+            command = next;
+        }
+    }
+    path
+}
+
+/// The commands that may have been meant, each as it is typed.
+fn tips(error: &clap::Error, tree: &Command, path: &[&str], words: &[OsString]) -> Vec<String> {
+    let tips = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => meant(tree, path, word),
+        (ErrorKind::UnknownArgument, _) => title(error, path, words).into_iter().collect(),
+        // open set: the kinds are clap's.
+        _ => Vec::new(),
+    };
+    tips.into_iter().map(|tip| format!("tenure {tip}")).collect()
+}
+
+/// The commands that a word means which is none where it stands.
+fn meant(tree: &Command, path: &[&str], word: &str) -> Vec<String> {
+    let row = MEANT.iter().find(|(words, _)| words.contains(&word));
+    let Some(noun) = path.first() else {
+        if let Some((_, commands)) = row {
+            return commands.iter().map(ToString::to_string).collect();
+        }
+        let nouns = tree.get_subcommands().filter(|noun| noun.find_subcommand(word).is_some());
+        return nouns.map(|noun| format!("{} {word}", noun.get_name())).collect();
+    };
+    // `project add` is `project create`; `task done` is `close`; `task claim` is `claim`.
+    let has =
+        |verb: &str| tree.find_subcommand(noun).is_some_and(|noun| noun.find_subcommand(verb).is_some());
+    let here = row.into_iter().flat_map(|(_, commands)| *commands).filter_map(|command| {
+        let verb = command.split(' ').next_back()?;
+        if has(verb) {
+            Some(format!("{noun} {verb}"))
+        } else {
+            (*noun == "task").then(|| (*command).to_owned())
+        }
+    });
+    let elsewhere = tree.find_subcommand(word).map(|command| command.get_name().to_owned());
+    here.chain(elsewhere).collect()
+}
+
+/// A new task's title, given without its name.
+fn title(error: &clap::Error, path: &[&str], words: &[OsString]) -> Option<String> {
+    let Some(ContextValue::String(text)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_named = |word: &OsString| {
+        let word = word.to_string_lossy();
+        word.starts_with("--title") || word.starts_with("-t")
+    };
+    let is_title = path == ["task", "create"] && !text.starts_with('-') && !words.iter().any(is_named);
+    is_title.then(|| format!("task create --title {}", shell::word(text)))
+}
+
+/// What is wrong, in one line.
+fn what(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The argument that is wrong: `limit` of `--limit <LIMIT>`, `task` of `<TASK>`.
+fn field(error: &clap::Error) -> Option<String> {
+    let shown = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(shown) => shown,
+        ContextValue::Strings(several) => several.first()?,
+        // open set: the kinds are clap's.
+        _ => return None,
+    };
+    if error.kind() == ErrorKind::UnknownArgument && !shown.starts_with('-') {
+        return None;
+    }
+    let name = shown.trim_start_matches(['-', '<', '[']).split([' ', '=', '<', '>', '[', ']']).next()?;
+    Some(name.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    fn tree() -> Command {
+        let mut tree = Arguments::command();
+        tree.build();
+        tree
+    }
+
+    /// What is said about words that cannot be read: for a person, and for a program.
+    fn said(words: &[&str]) -> (String, Refusal) {
+        let words: Vec<OsString> = ["tenure"].iter().chain(words).map(OsString::from).collect();
+        let error = Arguments::command().try_get_matches_from(&words).expect_err("no command");
+        let (error, refusal) = explained(error, &tree(), &words);
+        (error.to_string(), refusal)
+    }
+
+    #[test]
+    fn every_command_that_is_suggested_exists_and_no_word_for_it_does() {
+        let tree = tree();
+        for (words, commands) in MEANT {
+            for word in words {
+                assert!(tree.find_subcommand(word).is_none(), "{word} is a command itself");
+                let rows = MEANT.iter().filter(|(words, _)| words.contains(word));
+                assert_eq!(rows.count(), 1, "{word}");
+            }
+            for command in commands {
+                let found = command.split(' ').try_fold(&tree, |at, word| at.find_subcommand(word));
+                assert!(found.is_some_and(|found| !found.has_subcommands()), "{command}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_of_another_tool_is_answered_with_the_command_that_is_meant() {
+        for (words, commands) in [
+            (&["create", "My title"][..], &["tenure task create"][..]),
+            (&["list"], &["tenure task list", "tenure ready"]),
+            (&["start", "afc-1"], &["tenure claim"]),
+            (&["done"], &["tenure close"]),
+            (&["status"], &["tenure next", "tenure show", "tenure stats"]),
+            (&["defer", "afc-1"], &["tenure task defer"]),
+            (&["--session", "task", "verify"], &["tenure audit verify"]),
+            (&["task", "add"], &["tenure task create"]),
+            (&["task", "done"], &["tenure close"]),
+            (&["task", "claim"], &["tenure claim"]),
+            (&["project", "ls"], &["tenure project list"]),
+        ] {
+            let (text, refusal) = said(words);
+            assert_eq!(refusal.next_actions[..commands.len()], *commands, "{words:?}");
+            assert_eq!(refusal.next_actions.len(), commands.len() + 1, "{words:?}");
+            for command in commands {
+                assert!(text.contains(&format!("`{command}`")), "{words:?}: {text}");
+            }
+        }
+        assert!(said(&["claims"]).0.contains("'claim'"), "a slip of the finger is clap's to mend");
+        assert_eq!(said(&["session", "new"]).1.next_actions, ["tenure help session"]);
+    }
+
+    #[test]
+    fn a_title_without_its_name_is_given_one() {
+        let (text, refusal) = said(&["task", "create", "It's mine"]);
+        let command = r"tenure task create --title 'It'\''s mine'";
+        assert!(text.contains(command), "{text}");
+        assert_eq!(refusal.next_actions, [command, "tenure help task create"]);
+        assert_eq!(said(&["task", "create", "-t", "one", "two"]).1.next_actions, ["tenure help task create"]);
+    }
+
+    #[test]
+    fn a_program_is_told_the_argument_and_where_its_help_is() {
+        for (words, field, help) in [
+            (&["ready", "--limit", "abc"][..], Some("limit"), "tenure help ready"),
+            (&["task", "create"], Some("title"), "tenure help task create"),
+            (&["task", "cancel", "--reason", "x"], Some("task"), "tenure help task cancel"),
+            (&["--session", "ada", "task", "list", "--limt", "3"], Some("limt"), "tenure help task list"),
+            (&["hb", "afc-1", "afc-2"], None, "tenure help heartbeat"),
+            (&["events", "--newest", "--after", "1-2"], Some("newest"), "tenure help events"),
+            (&["nonsense"], None, "tenure help"),
+        ] {
+            let refusal = said(words).1;
+            assert_eq!(refusal.facts.get("field").and_then(|name| name.as_str()), field, "{words:?}");
+            assert_eq!(refusal.next_actions.last().map(String::as_str), Some(help), "{words:?}");
+            assert!(!refusal.detail.ends_with(':'), "{words:?}: {}", refusal.detail);
+        }
+    }
+
+    #[test]
+    fn a_number_is_told_its_range_and_a_word_what_the_option_takes() {
+        for words in
+            [&["ready", "--limit", "abc"][..], &["history", "--limit=0"], &["show", "--entries", "1001"]]
+        {
+            let detail = said(words).1.detail;
+            assert!(detail.ends_with("it is a number from 1 to 1000"), "{words:?}: {detail}");
+        }
+        for (words, takes) in [
+            (&["close", "--resolution", "x"][..], "[possible values: done, already_delivered]"),
+            (
+                &["task", "cancel", "a-1", "--reason", "r", "--resolution", "done"],
+                "[possible values: cancelled, rejected, duplicate, superseded, abandoned]",
+            ),
+        ] {
+            let detail = said(words).1.detail;
+            assert!(detail.ends_with(takes), "{words:?}: {detail}");
+        }
+    }
+}
