@@ -100,7 +100,7 @@ fn in_a_read_only_folder_nobody_can_tell_and_nothing_is_lost() {
     let pid = daemon_of(&state);
 
     // The daemon lives and can write what it has open; the client cannot keep its request, so it does not send it.
-    set_mode(&state.join("sessions"), 0o500);
+    set_modes(&state.join("sessions"), 0o400, 0o500);
     other.cannot(&["note", &format!("{PROJECT}-1"), "lost"]);
     assert_eq!(other.json(&["ready", "--project", PROJECT])["total"], 1);
 

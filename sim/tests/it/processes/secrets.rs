@@ -95,7 +95,7 @@ fn no_secret_is_anywhere_but_in_its_own_session_s_file() {
     for (path, bytes) in
         files(&sessions).into_iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "json"))
     {
-        let text = String::from_utf8(bytes).expect("a session's file is text");
+        let text = std::str::from_utf8(&bytes).expect("a session's file is text");
         let last = text.lines().last().expect("a record");
         let record: serde_json::Value = serde_json::from_str(last).expect("which is JSON");
         let (name, hex) =
