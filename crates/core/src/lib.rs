@@ -9,6 +9,7 @@ pub mod envelope;
 pub mod import;
 pub mod json;
 pub mod model;
+pub mod mutant;
 pub mod operation;
 pub mod rules;
 pub mod secret;

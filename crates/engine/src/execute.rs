@@ -1,6 +1,6 @@
 //! What happens to commands: one transaction for a batch, each command all or nothing.
 //!
-//! This is a plain function of a driver, the clocks and the commands. The writer's thread is a shell around it;
+//! This is a plain function of a store, the clocks and the commands. The writer's thread is a shell around it;
 //! simulation and tests call exactly what production calls. Only this file begins a write.
 
 use tenure_core::envelope::{Call, Envelope};
@@ -9,14 +9,16 @@ use tenure_core::model::ids::{Digest, Epoch, EventNumber};
 use tenure_core::model::limits::{Durations, GRAPH_WALK_TASKS};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::{FleetTime, Now, WallTime};
+use tenure_core::mutant::Mutant;
 use tenure_core::operation::Effect;
 use tenure_core::operation::catalog::AnyOperation;
 use tenure_core::working_set::{About, Need, Stop, WorkingSet};
 
 use crate::admission::{admit, caller_needs, fingerprint, receipt_key};
 use crate::clock::{Clocks, FleetClock};
+use crate::store::batch::Store;
 use crate::store::driver::{Driver, StoreError};
-use crate::store::load::{load, load_ahead};
+use crate::store::load::load;
 use crate::store::{MIGRATIONS, fleet, flush, is_changed, schema_known};
 
 /// How often a rule may ask for more before the engine gives up on its command: often enough for the longest walk
@@ -45,21 +47,21 @@ pub struct Committed {
 
 /// Runs commands in one transaction and makes it durable. After an error nothing is known to have happened, and
 /// nothing was answered: every caller asks again with the same id.
-pub fn run_batch(
-    driver: &mut dyn Driver,
+pub fn run_batch<S: Store + ?Sized>(
+    store: &mut S,
     clock: &FleetClock,
     clocks: &dyn Clocks,
     commands: Vec<Command>,
     durations: Durations,
 ) -> Result<Committed, StoreError> {
-    write(driver, |driver| {
-        let mut fleet = fleet::existing(driver)?;
+    write(store, |store| {
+        let mut fleet = store.fleet()?;
         let now = clock.now(&fleet, clocks);
         fleet.time = now.fleet;
         fleet.wall = now.wall;
         let mut set = WorkingSet::new(fleet);
-        let answers = decide_all(driver, &mut set, commands, now, durations)?;
-        flush(driver, &set)?;
+        let answers = decide_all(store, &mut set, commands, now, durations)?;
+        store.flush(&set)?;
         Ok(Committed { answers, fleet: set.fleet })
     })
 }
@@ -141,15 +143,15 @@ fn read_within(
 }
 
 /// Begins a write, does something in it, and makes it durable or takes it back.
-fn write<T>(
-    driver: &mut dyn Driver,
-    within: impl FnOnce(&mut dyn Driver) -> Result<T, StoreError>,
+fn write<S: Store + ?Sized, T>(
+    store: &mut S,
+    within: impl FnOnce(&mut S) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    driver.begin_write()?;
-    let done = within(driver).and_then(|done| driver.commit().map(|()| done));
+    store.begin_write()?;
+    let done = within(store).and_then(|done| store.commit().map(|()| done));
     if done.is_err() {
         // The first error says what happened; a failing rollback only means that the connection is of no more use.
-        let _ = driver.rollback();
+        let _ = store.rollback();
     }
     done
 }
@@ -158,8 +160,8 @@ fn new_call(set: &WorkingSet, envelope: Envelope, now: Now, durations: Durations
     Call { now, epoch: set.fleet.epoch, session: None, envelope, durations }
 }
 
-fn decide_all(
-    driver: &mut dyn Driver,
+fn decide_all<S: Store + ?Sized>(
+    store: &mut S,
     set: &mut WorkingSet,
     commands: Vec<Command>,
     now: Now,
@@ -170,19 +172,19 @@ fn decide_all(
         assert_ne!(operation.spec().effect, Effect::Read, "a question is not a command");
         calls.push((operation, new_call(set, envelope, now, durations)));
     }
-    prefetch(driver, set, &mut calls, now)?;
-    calls.into_iter().map(|(operation, call)| run(driver, set, &operation, call)).collect()
+    prefetch(store, set, &mut calls, now)?;
+    calls.into_iter().map(|(operation, call)| run(store, set, &operation, call)).collect()
 }
 
 /// Loads at once what all commands surely need: their sessions, then their receipts and scopes.
-fn prefetch(
-    driver: &mut dyn Driver,
+fn prefetch<S: Store + ?Sized>(
+    store: &mut S,
     set: &mut WorkingSet,
     calls: &mut [(AnyOperation, Call)],
     now: Now,
 ) -> Result<(), StoreError> {
     let sessions: Vec<Need> = calls.iter().flat_map(|(_, call)| caller_needs(call)).collect();
-    load(driver, set, sessions, now)?;
+    store.load(set, sessions, now)?;
     let mut needs = Vec::new();
     for (operation, call) in calls {
         if admit(set, operation, call, true).is_ok() {
@@ -190,12 +192,12 @@ fn prefetch(
             needs.extend(operation.scope(call));
         }
     }
-    load(driver, set, needs, now)
+    store.load(set, needs, now)
 }
 
 /// Runs one command: it is answered and its changes are kept, or nothing happened.
-fn run(
-    driver: &mut dyn Driver,
+fn run<S: Store + ?Sized>(
+    store: &mut S,
     set: &mut WorkingSet,
     operation: &AnyOperation,
     mut call: Call,
@@ -207,8 +209,11 @@ fn run(
     }
     let key = receipt_key(operation, &call).map(|key| (key, fingerprint(operation, &call.envelope)));
     if let Some((key, print)) = &key {
-        load(driver, set, [Need::Receipt(key.0.clone(), key.1.clone())], call.now)?;
-        if let Some(Some(receipt)) = set.receipts.get(key) {
+        store.load(set, vec![Need::Receipt(key.0.clone(), key.1.clone())], call.now)?;
+        let is_judged_anew = Mutant::ReplayNeedsLease.is_on() && call.envelope.fence.is_some();
+        if let Some(Some(receipt)) = set.receipts.get(key)
+            && !is_judged_anew
+        {
             let stored = replay(receipt, *print, call.now.wall);
             return Ok(stored.and_then(|answer| present(operation, answer, now)));
         }
@@ -217,7 +222,7 @@ fn run(
     if let Err(refusal) = admit(set, operation, &mut call, false) {
         return Ok(Err(refusal));
     }
-    let answer = match decide(driver, set, operation, &call)? {
+    let answer = match decide(store, set, operation, &call)? {
         Ok(answer) => answer,
         Err(refusal) => return Ok(Err(refusal)),
     };
@@ -265,8 +270,8 @@ fn replay(receipt: &Receipt, print: Digest, now: WallTime) -> Result<String, Ref
 }
 
 /// Asks the rule, loads what it lacks, and asks again until it has decided.
-fn decide(
-    driver: &mut dyn Driver,
+fn decide<S: Store + ?Sized>(
+    store: &mut S,
     set: &mut WorkingSet,
     operation: &AnyOperation,
     call: &Call,
@@ -282,9 +287,9 @@ fn decide(
             Err(Stop::Need(needs)) => {
                 set.undo();
                 if round >= ROUNDS_AT_HAND {
-                    load_ahead(driver, set, &needs, call.now)?;
+                    store.load_ahead(set, &needs, call.now)?;
                 }
-                load(driver, set, needs, call.now)?;
+                store.load(set, needs, call.now)?;
             }
         }
     }

@@ -191,7 +191,13 @@ impl<D: Driver> Store<D> {
 
     /// Runs commands that must all be accepted, in one commit.
     pub fn run(&mut self, commands: Vec<Command>) -> Result<(), String> {
-        let ran = run_batch(&mut self.driver, &self.clock, &MachineClocks, commands, Durations::default());
+        let ran = run_batch::<dyn Driver>(
+            &mut self.driver,
+            &self.clock,
+            &MachineClocks,
+            commands,
+            Durations::default(),
+        );
         match ran.map_err(|error| error.to_string())?.answers.into_iter().find_map(Result::err) {
             Some(refusal) => Err(format!("the engine refused: {}: {}", refusal.code, refusal.detail)),
             None => Ok(()),

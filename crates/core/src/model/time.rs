@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mutant::Mutant;
+
 /// Milliseconds of the coordinator's own time. It never runs backwards and no wall clock can move it.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -33,7 +35,7 @@ impl FleetTime {
     /// Whether a deadline has been reached. Equality is expired.
     #[must_use]
     pub fn has_reached(self, deadline: Self) -> bool {
-        self >= deadline
+        if Mutant::AliveAtDeadline.is_on() { self > deadline } else { self >= deadline }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::model::session::{Served, Session};
 use crate::model::status::Status;
 use crate::model::task::{Kind, Rank, Task, task_digest};
 use crate::model::time::duration;
+use crate::mutant::Mutant;
 use crate::operation::ownership::{Claim, Claimed};
 use crate::working_set::{About, Need, Source, Step, WorkingSet};
 
@@ -81,7 +82,8 @@ fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId
         }
     }
     let free = Task { held: false, ..task.clone() };
-    if status(set, call.now, &free)? != Status::Ready || task.kind == Kind::Objective {
+    let is_ready = status(set, call.now, &free)? == Status::Ready || Mutant::ClaimUnready.is_on();
+    if !is_ready || task.kind == Kind::Objective {
         return Err(reason(set, call, &task)?.refusal(id).into());
     }
     if let Some(kept) = kept_for_another(call, session, &task) {

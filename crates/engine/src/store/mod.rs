@@ -1,9 +1,11 @@
 //! The store: how records become rows and rows records. SQL finds, keeps and counts; rules decide.
 //!
 //! Each noun has a file with its columns and statements. [`load`] brings what rules need into a working set;
-//! [`flush`] writes what a batch changed. Neither begins or ends a transaction.
+//! [`flush`] writes what a batch changed. Neither begins or ends a transaction. A batch sees all this as a
+//! [`batch::Store`].
 
 pub mod attempt;
+pub mod batch;
 pub mod body;
 pub mod driver;
 pub mod entry;

@@ -1,0 +1,72 @@
+//! Deliberate mistakes. A proof is worth what it would notice, so each of these must be found by one.
+//!
+//! They exist only with the feature `mutants`, which proofs switch on and no product does: without it every question
+//! here is the constant `false`.
+
+/// A mistake in a rule or in how a command is run. Mistakes of a store or a clock are made by the store or the clock that
+/// a proof brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mutant {
+    /// A holder's write is not compared with the current generation and its deadline.
+    NoFence,
+    /// A lease still lives at its deadline.
+    AliveAtDeadline,
+    /// A claim by name does not ask whether the task is ready.
+    ClaimUnready,
+    /// A restore keeps the epoch.
+    RestoreKeepsEpoch,
+    /// A replay is judged by the lease that the original may have ended.
+    ReplayNeedsLease,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::NoFence,
+        Self::AliveAtDeadline,
+        Self::ClaimUnready,
+        Self::RestoreKeepsEpoch,
+        Self::ReplayNeedsLease,
+    ];
+
+    /// Whether this mistake is being made on this thread.
+    #[cfg(feature = "mutants")]
+    #[must_use]
+    pub fn is_on(self) -> bool {
+        made::MADE.get() == Some(self)
+    }
+
+    /// Whether this mistake is being made: never in a product.
+    #[cfg(not(feature = "mutants"))]
+    #[must_use]
+    pub const fn is_on(self) -> bool {
+        false
+    }
+
+    /// Makes this mistake on this thread while `run` runs.
+    #[cfg(feature = "mutants")]
+    pub fn while_on<T>(self, run: impl FnOnce() -> T) -> T {
+        let _before = made::Before(made::MADE.replace(Some(self)));
+        run()
+    }
+}
+
+#[cfg(feature = "mutants")]
+mod made {
+    use std::cell::Cell;
+
+    use super::Mutant;
+
+    thread_local! {
+        pub static MADE: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    /// Puts back what was on before, also after a panic.
+    pub struct Before(pub Option<Mutant>);
+
+    impl Drop for Before {
+        fn drop(&mut self) {
+            MADE.set(self.0);
+        }
+    }
+}
