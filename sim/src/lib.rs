@@ -22,3 +22,4 @@ pub mod seed;
 pub mod shell;
 pub mod store;
 pub mod waiting;
+pub mod worlds;

@@ -122,9 +122,9 @@ impl Client {
         if let Some(fleet) = self.fleet.get() {
             return Ok(fleet);
         }
-        let noted = private::read_own(&self.folder.join(wire::FLEET_MARKER)).unwrap_or_default();
-        let fleet = match String::from_utf8(noted) {
-            Ok(noted) if !noted.trim().is_empty() => noted.trim().to_owned(),
+        let noted = private::read_own(&self.folder.join(wire::FLEET_MARKER), private::SMALL_FILE_BYTES);
+        let fleet = match noted.ok().and_then(|noted| String::from_utf8(noted).ok()) {
+            Some(noted) if !noted.trim().is_empty() => noted.trim().to_owned(),
             _ => self.info()?.fleet,
         };
         Ok(self.fleet.get_or_init(|| fleet))
