@@ -4,7 +4,8 @@ use tenure_core::model::attempt::{Attempt, AttemptState};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::task::Lifecycle;
 
-use super::world::{Ask, Sent, Step, TASKS, Taken, World, session, task};
+use super::step::{Ask, Step, TASKS, session, task};
+use super::world::{Sent, Taken, World};
 
 /// A promise that does not hold, in words.
 pub type Broken = String;

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use super::check;
-use super::world::{Bounds, Step, World};
+use super::step::{Bounds, Step};
+use super::world::World;
 use super::{Flaw, Mistake};
 
 /// What an exploration found.

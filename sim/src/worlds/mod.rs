@@ -11,6 +11,7 @@
 pub mod check;
 pub mod explore;
 pub mod memory;
+pub mod step;
 pub mod world;
 
 use tenure_core::mutant::Mutant;

@@ -1,11 +1,11 @@
 //! One state of a small world, and every step that can be taken from it.
 
-use std::fmt;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use tenure_core::envelope::{Caller, Envelope, Fence};
 use tenure_core::model::attempt::{Disposition, Evidence};
-use tenure_core::model::ids::{AttemptId, Epoch, OperationId, SessionId, TaskId};
+use tenure_core::model::ids::{AttemptId, Epoch, OperationId, TaskId};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::refusal::Refusal;
 use tenure_core::model::time::{FleetTime, WallTime};
@@ -17,106 +17,24 @@ use tenure_core::operation::project::{CreateProject, PolicyInput};
 use tenure_core::operation::record::RecordOverdue;
 use tenure_core::operation::session::OpenSession;
 use tenure_core::operation::task::CreateTask;
-use tenure_core::secret::SessionSecret;
+use tenure_core::secret::{Proof, SessionSecret};
 use tenure_engine::Command;
 use tenure_engine::clock::FleetClock;
 use tenure_engine::execute::{Committed, run_batch};
 
 use super::Flaw;
 use super::memory::{Memory, Rows, StepClocks};
-
-/// A step of time. A lease is two of them, and so is the most that a restart adds.
-pub const TICK_MS: i64 = 2_500;
-const LEASE_MS: i64 = 2 * TICK_MS;
-/// When the worlds begin.
-const WALL_MS: i64 = 1_800_000_000_000;
-/// The agents.
-pub const NAMES: [&str; AGENTS] = ["ann", "bob", "cat"];
-/// How many agents there are.
-pub const AGENTS: usize = 3;
-/// The tasks; the second waits for the first.
-pub const TASKS: usize = 2;
-
-/// How much of everything may happen.
-#[derive(Debug, Clone, Copy)]
-pub struct Bounds {
-    /// Steps of time, restarts not counted.
-    pub ticks: u8,
-    /// Claims of one task.
-    pub generations: u64,
-    /// Waits for the writer's lock that last a step of time.
-    pub waits: u8,
-    /// Processes that die right after a commit.
-    pub deaths: u8,
-    /// Restarts between commands.
-    pub restarts: u8,
-}
-
-/// What an agent asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ask {
-    /// This task.
-    Claim(usize),
-    /// Whatever is next.
-    ClaimNext,
-    /// A renewal of what it holds, or held.
-    Heartbeat,
-    /// A checkpoint.
-    Checkpoint,
-    /// An end of its work.
-    Close,
-    /// Giving it back.
-    Release,
-    /// Giving it to whoever comes.
-    HandOff,
-    /// What becomes of recovered work.
-    Dispose,
-    /// The last request once more, under its operation id.
-    Again,
-}
-
-/// How the wall clock stands after a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Wall {
-    /// Where it stood.
-    True,
-    /// Three hours ahead.
-    Ahead,
-    /// Three hours behind.
-    Behind,
-}
-
-/// What happens around a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fate {
-    /// It is carried out and answered.
-    Answered,
-    /// It waits for the writer's lock for a step of time.
-    Waits,
-    /// The process dies right after the commit and starts again; nobody hears the answer.
-    Dies,
-}
-
-/// A step from one state to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// An agent asks.
-    Agent(usize, Ask, Fate),
-    /// Time passes.
-    Tick,
-    /// The process is started anew.
-    Restart(Wall),
-    /// The background records what is overdue.
-    Overdue,
-}
+use super::step::{
+    AGENTS, Ask, Bounds, Fate, LEASE_MS, NAMES, Step, TASKS, TICK_MS, WALL_MS, Wall, session, task,
+};
 
 /// What an agent was told it holds.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 pub struct Grant {
     /// Task and generation.
     pub attempt: AttemptId,
-    /// The claim's operation id.
-    pub claim: OperationId,
+    /// What proves it.
+    pub token: Proof,
     /// The fleet's incarnation in which it was granted.
     pub epoch: Epoch,
 }
@@ -175,16 +93,10 @@ fn secret(agent: usize) -> SessionSecret {
     SessionSecret::new([agent as u8 + 1; 32])
 }
 
-/// The session of an agent.
-#[must_use]
-pub fn session(agent: usize) -> SessionId {
-    format!("{:032x}", agent + 1).parse().expect("32 hexadecimal digits")
-}
-
-/// The id of a task.
-#[must_use]
-pub fn task(index: usize) -> TaskId {
-    format!("w-{}", index + 1).parse().expect("a valid id")
+/// What proves an agent's session. It is the same every time and costs more than a step.
+fn proof(agent: usize) -> Proof {
+    static PROOFS: OnceLock<[Proof; AGENTS]> = OnceLock::new();
+    PROOFS.get_or_init(|| std::array::from_fn(|agent| secret(agent).session_proof()))[agent].clone()
 }
 
 /// How long things last in these worlds.
@@ -387,7 +299,7 @@ impl World {
         let asked = Rc::new(sent.clone());
         if let Ok(answer) = &answer {
             if matches!(sent.ask, Ask::Claim(_) | Ask::ClaimNext) {
-                self.agents[agent].grant = Some(grant(answer, self.rows.fleet.epoch));
+                self.agents[agent].grant = Some(grant(agent, answer, self.rows.fleet.epoch));
             }
             if sent.accepted.as_ref().is_none_or(String::is_empty) {
                 sent.accepted = Some(answer.clone());
@@ -499,15 +411,11 @@ impl World {
         held: Option<&Grant>,
         epoch: Option<Epoch>,
     ) -> Command {
-        let secret = secret(agent);
         let id: OperationId = format!("{}-{}", NAMES[agent], self.agents[agent].sent).parse().expect("an id");
         let envelope = Envelope {
-            caller: Some(Caller { session: session(agent), proof: secret.session_proof() }),
-            fence: held.map(|grant| Fence {
-                attempt: grant.attempt.clone(),
-                token: secret.lease_token(&grant.claim),
-            }),
-            token_hash: held.is_none().then(|| secret.lease_token(&id).hash()),
+            caller: Some(Caller { session: session(agent), proof: proof(agent) }),
+            fence: held.map(|grant| Fence { attempt: grant.attempt.clone(), token: grant.token.clone() }),
+            token_hash: held.is_none().then(|| secret(agent).lease_token(&id).hash()),
             operation_id: Some(id),
             epoch,
         };
@@ -556,42 +464,12 @@ impl World {
 }
 
 /// What an answer to a claim grants.
-fn grant(answer: &str, epoch: Epoch) -> Grant {
+fn grant(agent: usize, answer: &str, epoch: Epoch) -> Grant {
     let answer: serde_json::Value = serde_json::from_str(answer).expect("answers are JSON");
     let text = |field: &str| answer[field].as_str().expect("a text").to_owned();
     Grant {
         attempt: text("attempt").parse().expect("an attempt"),
-        claim: text("claim_operation").parse().expect("an operation's id"),
+        token: secret(agent).lease_token(&text("claim_operation").parse().expect("an operation's id")),
         epoch,
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tick => write!(f, "{TICK_MS} ms pass"),
-            Self::Restart(Wall::True) => f.write_str("the process is started anew"),
-            Self::Restart(wall) => write!(f, "the process is started anew, its wall clock 3 h {wall:?}"),
-            Self::Overdue => f.write_str("the background records what is overdue"),
-            Self::Agent(agent, ask, fate) => {
-                let name = NAMES[*agent];
-                match ask {
-                    Ask::Claim(index) => write!(f, "{name}: claim {}", task(*index))?,
-                    Ask::ClaimNext => write!(f, "{name}: claim whatever is next")?,
-                    Ask::Again => write!(f, "{name}: the same request again")?,
-                    Ask::Heartbeat => write!(f, "{name}: heartbeat")?,
-                    Ask::Checkpoint => write!(f, "{name}: checkpoint")?,
-                    Ask::Close => write!(f, "{name}: close")?,
-                    Ask::Release => write!(f, "{name}: release")?,
-                    Ask::HandOff => write!(f, "{name}: handoff")?,
-                    Ask::Dispose => write!(f, "{name}: dispose, resume")?,
-                }
-                match fate {
-                    Fate::Answered => Ok(()),
-                    Fate::Waits => write!(f, " (waits {TICK_MS} ms for the lock)"),
-                    Fate::Dies => write!(f, " (the process dies after the commit and starts anew)"),
-                }
-            }
-        }
     }
 }
