@@ -20,8 +20,8 @@ use crate::transport::{Cut, Reply, Wire};
 
 /// How long one call may take, its repetitions included.
 const CALL_PATIENCE: Duration = Duration::from_secs(20);
-/// The same for the import of a large file.
-const IMPORT_PATIENCE: Duration = Duration::from_secs(300);
+/// The same for the import of a large file, and for a backup.
+const LONG_PATIENCE: Duration = Duration::from_secs(300);
 /// How often it is looked whether a daemon that was asked to stop has gone.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -135,6 +135,13 @@ impl Client {
         Ok(self.exchange(&question(target), &[], CALL_PATIENCE)?)
     }
 
+    /// Asks the local daemon for a backup, as an absolute path and whether an earlier backup is replaced.
+    pub fn backup(&self, file: &str, replace: bool) -> Result<Vec<u8>, Failure> {
+        let target = format!("{}{}", wire::API, wire::BACKUPS);
+        let body = serde_json::json!({ "file": file, "replace": replace }).to_string();
+        Ok(self.exchange(&Route { method: "POST", target, body: Some(body) }, &[], LONG_PATIENCE)?)
+    }
+
     /// Sends a request until its outcome is known, at most so long.
     pub(crate) fn exchange(
         &self,
@@ -236,7 +243,7 @@ fn question(target: &str) -> Route {
 
 /// How long a call may take in all.
 pub(crate) fn patience(operation: &str) -> Duration {
-    if operation.starts_with("import.") { IMPORT_PATIENCE } else { CALL_PATIENCE }
+    if operation.starts_with("import.") { LONG_PATIENCE } else { CALL_PATIENCE }
 }
 
 /// Reads a reply's status and, where it is a refusal, its problem.
