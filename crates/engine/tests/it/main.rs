@@ -6,6 +6,7 @@ mod chain;
 mod failures;
 mod folder;
 mod loop_of_work;
+mod model;
 mod plans;
 mod readiness;
 mod records;
