@@ -21,4 +21,5 @@ pub mod recount;
 pub mod seed;
 pub mod shell;
 pub mod store;
+pub mod storm;
 pub mod waiting;
