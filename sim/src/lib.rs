@@ -21,5 +21,6 @@ pub mod recount;
 pub mod seed;
 pub mod shell;
 pub mod store;
+pub mod storm;
 pub mod waiting;
 pub mod worlds;

@@ -36,6 +36,9 @@ struct Step {
     slow: bool,
 }
 
+/// How long the tests play storms of random seeds, unless somebody wants another time.
+const STORM_SECONDS: (&str, &str) = ("TENURE_STORM_SECONDS", "60");
+
 const STEPS: &[Step] = &[
     Step {
         heading: "the tools are there",
@@ -125,12 +128,14 @@ fn act(action: &Action) -> Result<(), String> {
     }
 }
 
-fn cargo(arguments: &[&str]) -> Result<(), String> {
+/// Runs Cargo at the root.
+pub fn cargo(arguments: &[&str]) -> Result<(), String> {
     // What was printed so far must stand before what the child prints.
     std::io::stdout().flush().map_err(|error| error.to_string())?;
     let status = Command::new("cargo")
         .args(arguments)
         .current_dir(repository::root())
+        .env(STORM_SECONDS.0, std::env::var(STORM_SECONDS.0).as_deref().unwrap_or(STORM_SECONDS.1))
         .stdin(Stdio::null())
         .status()
         .map_err(|error| format!("cannot run cargo: {error}"))?;

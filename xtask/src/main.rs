@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod docs;
 mod repository;
+mod storm;
 mod tidy;
 mod tools;
 
@@ -22,6 +23,8 @@ usage: cargo xtask COMMAND
   docs [--check]    write the generated pages under docs/, or fail if they differ
   bench [--quick] [--write]
                     measure the figures beside their peers; --write also writes them into the book
+  storm --minutes N [--seed FIRST]
+                    play the engine under faults, each seed to its end; --seed N alone repeats one and shows all of it
 ";
 
 fn main() -> ExitCode {
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["bench", words @ ..] => bench::run(words),
+        ["storm", words @ ..] => storm::run(words),
         _ => Err(USAGE.to_owned()),
     };
     match result {

@@ -2,4 +2,5 @@
 
 mod checkers;
 mod processes;
+mod storm;
 mod worlds;

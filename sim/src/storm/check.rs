@@ -1,0 +1,374 @@
+//! The judge: after every commit the promises are checked, from what the coordinator answered and from what the store
+//! says to anybody who asks. It plays the record with a small model of its own and shares nothing with the rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use tenure_core::envelope::Envelope;
+use tenure_core::model::event::{Event, EventKind};
+use tenure_core::model::ids::{AttemptId, Epoch, EventCursor, EventNumber, OperationId, SessionId, TaskId};
+use tenure_core::model::limits::Durations;
+use tenure_core::model::refusal::Refusal;
+use tenure_core::model::status::Status;
+use tenure_core::model::time::WallTime;
+use tenure_core::operation::Operation;
+use tenure_core::operation::catalog::AnyOperation;
+use tenure_core::operation::ownership::{Alive, Claimed};
+use tenure_core::operation::record::ListEvents;
+use tenure_core::operation::task::ListTasks;
+use tenure_core::operation::view::TaskSummary;
+use tenure_engine::Command;
+use tenure_engine::execute::read;
+use tenure_engine::store::driver::Driver;
+
+use crate::place::PROJECT;
+
+/// A promise that does not hold, in words.
+pub type Verdict = Result<(), String>;
+
+/// Who asked, and under which id: what a receipt is kept by.
+type Key = (String, OperationId);
+
+/// Who holds a task by the record, and when the lease ends at the earliest and at the latest. Between the two lies what
+/// a renewal did whose commit nobody confirmed.
+#[derive(Debug, Clone)]
+struct Holder {
+    attempt: AttemptId,
+    session: SessionId,
+    earliest: i64,
+    latest: i64,
+    expired: bool,
+    seen_dead: bool,
+}
+
+/// What has become of a task by the record.
+#[derive(Debug, Clone, Default)]
+struct Fate {
+    generation: u64,
+    holder: Option<Holder>,
+    is_over: bool,
+}
+
+/// What is known of the fleet, and what was said to whom.
+#[derive(Default)]
+pub struct Judge {
+    lease_ms: i64,
+    /// The fleet time that was last seen committed.
+    pub time: i64,
+    /// Every event so far.
+    pub events: Vec<Event>,
+    fates: BTreeMap<TaskId, Fate>,
+    sessions: BTreeMap<SessionId, String>,
+    effects: BTreeSet<Key>,
+    told: BTreeMap<Key, String>,
+    /// Refusals of a write that came too late.
+    pub stale_refused: u64,
+    /// Answers that were given a second time.
+    pub replayed: u64,
+}
+
+/// A batch as the storm knows it: what was asked, and the answers if the commit was confirmed.
+pub struct Batch<'a> {
+    /// What was asked.
+    pub commands: &'a [Command],
+    /// What was answered.
+    pub answers: Option<&'a [Result<String, Refusal>]>,
+    /// The latest fleet time that the clocks allow.
+    pub time_max: i64,
+}
+
+/// Asks a public question of committed state.
+pub fn ask<O: Operation>(driver: &mut dyn Driver, question: O) -> O::Answer
+where
+    AnyOperation: From<O>,
+{
+    let question = AnyOperation::from(question);
+    let answer = read(driver, &question, &Envelope::default(), WallTime(0), Durations::default());
+    let answer = answer.expect("the store works again").expect("a question that can be answered");
+    serde_json::from_str(&answer).expect("an answer fits its type")
+}
+
+/// The project's tasks.
+pub fn tasks(driver: &mut dyn Driver) -> Vec<TaskSummary> {
+    let project = PROJECT.parse().expect("a valid key");
+    ask(driver, ListTasks { project, lifecycle: None, archived: true, limit: Some(1000), cursor: None }).tasks
+}
+
+impl Judge {
+    /// A judge of a fleet whose leases last so long.
+    #[must_use]
+    pub fn new(lease_ms: i64) -> Self {
+        Self { lease_ms, ..Self::default() }
+    }
+
+    /// How many tasks were ever created.
+    #[must_use]
+    pub fn tasks(&self) -> u64 {
+        self.fates.len() as u64
+    }
+
+    /// Checks everything after a commit, whether or not it happened.
+    pub fn after(&mut self, driver: &mut dyn Driver, batch: &Batch<'_>) -> Verdict {
+        let holders = self.holders();
+        let before = EventNumber(self.events.len() as u64);
+        let cursor = EventCursor { epoch: Epoch(1), number: before };
+        let page =
+            ask(driver, ListEvents { after: Some(cursor), newest: false, task: None, limit: Some(1000) });
+        let time = page.as_of.fleet_time.0;
+        must!(time >= self.time, "P6: fleet time went back from {} to {time}", self.time);
+        must!(
+            time <= batch.time_max,
+            "P6: fleet time is {time}, and no clock allows more than {}",
+            batch.time_max
+        );
+        self.time = time;
+        for event in page.events {
+            self.play(event)?;
+        }
+        let last = self.events.len() as u64;
+        must!(page.as_of.event.number.0 == last, "P7: the answer is of event {}", page.as_of.event);
+        self.renewals(batch, &holders)?;
+        if let Some(answers) = batch.answers {
+            for (command, answer) in batch.commands.iter().zip(answers) {
+                self.answered(command, answer, before)?;
+            }
+        }
+        // Before the first task there is no project that could list any.
+        if self.fates.is_empty() { Ok(()) } else { self.statuses(&tasks(driver)) }
+    }
+
+    fn holders(&self) -> BTreeMap<TaskId, Holder> {
+        let held = self.fates.iter().filter_map(|(task, fate)| Some((task.clone(), fate.holder.clone()?)));
+        held.collect()
+    }
+
+    /// Plays one event.
+    fn play(&mut self, event: Event) -> Verdict {
+        let last = self.events.last();
+        must!(event.number.0 == self.events.len() as u64 + 1, "events have a gap before {}", event.number);
+        let since = last.map_or(0, |last| last.fleet_time.0);
+        must!(event.fleet_time.0 >= since, "P6: event {} is earlier than the one before", event.number);
+        must!(event.fleet_time.0 <= self.time, "event {} is of the future", event.number);
+        if let Some(key) = key_of(&event) {
+            let goes_on = last.and_then(key_of).as_ref() == Some(&key);
+            let is_first = self.effects.insert(key);
+            must!(is_first || goes_on, "P4: an operation had effects at two moments: {event:?}");
+        }
+        if let (EventKind::SessionOpened, Some(session), Some(name)) =
+            (event.kind, &event.actor.session, &event.actor.principal)
+        {
+            self.sessions.insert(session.clone(), name.to_string());
+        }
+        if let Some(task) = &event.task {
+            let fate = self.fates.entry(task.clone()).or_default();
+            play_on(fate, &event, self.lease_ms)?;
+        }
+        self.events.push(event);
+        Ok(())
+    }
+
+    /// Heartbeats leave no event: what they renew is taken from their answers, or allowed for where there is none.
+    fn renewals(&mut self, batch: &Batch<'_>, before: &BTreeMap<TaskId, Holder>) -> Verdict {
+        for (place, command) in batch.commands.iter().enumerate() {
+            let AnyOperation::Heartbeat(_) = &command.operation else { continue };
+            let Some(fence) = &command.envelope.fence else { continue };
+            let until = self.time + self.lease_ms;
+            let fate = self.fates.entry(fence.attempt.task.clone()).or_default();
+            let now = fate.holder.as_mut().filter(|holder| holder.attempt == fence.attempt);
+            let then = before.get(&fence.attempt.task).filter(|holder| holder.attempt == fence.attempt);
+            match batch.answers.map(|answers| &answers[place]) {
+                Some(Ok(answer)) => {
+                    let alive: Alive = serde_json::from_str(answer).map_err(|error| error.to_string())?;
+                    let holder = then.or(now.as_deref());
+                    let had = holder.is_some_and(|held| self.time < held.latest && !held.seen_dead);
+                    must!(had, "P3: a heartbeat of {} was accepted at {}", fence.attempt, self.time);
+                    if let Some(holder) = now {
+                        holder.earliest = holder.earliest.max(alive.deadline.0);
+                        holder.latest = holder.latest.max(until);
+                        must!(holder.earliest <= holder.latest, "a lease of {} is too long", fence.attempt);
+                    }
+                }
+                Some(Err(_)) => {}
+                None => {
+                    if let Some(holder) = now.filter(|holder| self.time < holder.latest) {
+                        holder.latest = holder.latest.max(until);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks one answer against what was said before and what the record says now.
+    fn answered(
+        &mut self,
+        command: &Command,
+        answer: &Result<String, Refusal>,
+        before: EventNumber,
+    ) -> Verdict {
+        let name = command.operation.spec().name;
+        let (Some(id), Some(principal)) = (&command.envelope.operation_id, self.principal(command)) else {
+            return Ok(());
+        };
+        let key = (principal, id.clone());
+        match answer {
+            Ok(answer) if name != "heartbeat" => {
+                let untimed = untimed(answer)?;
+                if let Some(earlier) = self.told.get(&key) {
+                    must!(*earlier == untimed, "P4: {id} was answered {earlier} before, and now {untimed}");
+                    self.replayed += 1;
+                    return Ok(());
+                }
+                if let AnyOperation::Claim(_) = command.operation {
+                    self.granted(command, answer, before)?;
+                } else if name != "session.open" {
+                    must!(self.effects.contains(&key), "P2: `{name}` {id} was accepted and left no event");
+                }
+                self.told.insert(key, untimed);
+            }
+            Ok(_) => {}
+            Err(refusal) => {
+                use tenure_core::model::refusal::Code;
+                must!(!self.told.contains_key(&key), "P4: {id} was accepted before, and now {refusal:?}");
+                must!(!self.effects.contains(&key), "P4: {id} was refused and has events: {refusal:?}");
+                let late = matches!(refusal.code, Code::LeaseExpired | Code::Superseded);
+                self.stale_refused += u64::from(late);
+                if let (true, Some(fence)) = (late, &command.envelope.fence) {
+                    let holder = self.fates.get(&fence.attempt.task).and_then(|fate| fate.holder.as_ref());
+                    let holds =
+                        holder.is_some_and(|held| held.attempt == fence.attempt && self.time < held.earliest);
+                    must!(!holds, "a holder in time was refused: {refusal:?}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A claim that is answered for the first time names an attempt of its own session. If it was granted just now, after
+    /// the event `before`, its lease is not over.
+    fn granted(&self, command: &Command, answer: &str, before: EventNumber) -> Verdict {
+        let claimed: Claimed = serde_json::from_str(answer).map_err(|error| error.to_string())?;
+        let attempt = &claimed.attempt;
+        let event =
+            self.events.iter().rev().find(|event| {
+                event.kind == EventKind::TaskClaimed && event.attempt.as_ref() == Some(attempt)
+            });
+        let session = command.envelope.caller.as_ref().map(|caller| &caller.session);
+        let event = event.filter(|event| event.actor.session.as_ref() == session);
+        let event = event.ok_or_else(|| {
+            format!("P1: {attempt} was given to {session:?}, and the record knows nothing of it")
+        })?;
+        let live = event.number <= before || claimed.deadline.0 == self.time + self.lease_ms;
+        must!(live, "P6: {attempt} was given at {} until {}", self.time, claimed.deadline.0);
+        Ok(())
+    }
+
+    /// Under whose name a command's receipt is kept, by the record of sessions.
+    fn principal(&self, command: &Command) -> Option<String> {
+        if let AnyOperation::OpenSession(open) = &command.operation {
+            return Some(open.name.to_string());
+        }
+        self.sessions.get(&command.envelope.caller.as_ref()?.session).cloned()
+    }
+
+    /// What the list of tasks says is what the record makes of them.
+    fn statuses(&mut self, tasks: &[TaskSummary]) -> Verdict {
+        must!(
+            tasks.len() == self.fates.len(),
+            "{} tasks are listed, {} were created",
+            tasks.len(),
+            self.fates.len()
+        );
+        for task in tasks {
+            let (id, status, time) = (&task.id, task.status, self.time);
+            let fate = self.fates.get_mut(id).ok_or_else(|| format!("{id} was never created"))?;
+            must!((status == Status::Done) == fate.is_over, "P2: {id} is {status}, over: {}", fate.is_over);
+            let Some(holder) = &mut fate.holder else {
+                let free = !matches!(status, Status::InProgress | Status::Recovery);
+                must!(free, "P1: {id} is {status}, and by the record nobody has it");
+                continue;
+            };
+            match status {
+                Status::InProgress => {
+                    let may_live = time < holder.latest && !holder.expired && !holder.seen_dead;
+                    must!(may_live, "P6: {holder:?} lives at {time}");
+                }
+                Status::Recovery => {
+                    must!(time >= holder.earliest, "P1: {holder:?} lost its lease at {time}");
+                    holder.seen_dead = true;
+                }
+                other => return Err(format!("{id} is {other}, and by the record it is held: {holder:?}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Plays an event of a task.
+fn play_on(fate: &mut Fate, event: &Event, lease_ms: i64) -> Verdict {
+    let time = event.fleet_time.0;
+    must!(!fate.is_over || event.attempt.is_none(), "P2: {event:?} after the task was closed");
+    let Some(attempt) = &event.attempt else {
+        must!(event.kind != EventKind::TaskClosed, "nobody closes here without holding: {event:?}");
+        return Ok(());
+    };
+    match event.kind {
+        EventKind::TaskClaimed => {
+            let taken = fate.holder.as_ref().is_some_and(|holder| !holder.expired);
+            must!(!taken, "P1: a second owner beside {:?}: {event:?}", fate.holder);
+            let next = attempt.generation.0 == fate.generation + 1;
+            must!(next, "P1: generation {} follows {}", attempt.generation, fate.generation);
+            fate.generation += 1;
+            let session = event.actor.session.clone().ok_or("a session claims")?;
+            let until = time + lease_ms;
+            let (earliest, latest) = (until, until);
+            let attempt = attempt.clone();
+            let holder = Holder { attempt, session, earliest, latest, expired: false, seen_dead: false };
+            fate.holder = Some(holder);
+        }
+        EventKind::LeaseExpired => {
+            let holder = fate.holder.as_mut().filter(|holder| holder.attempt == *attempt);
+            let holder = holder.ok_or_else(|| format!("what nobody holds expired: {event:?}"))?;
+            must!(!holder.expired, "a lease expired twice: {event:?}");
+            must!(time >= holder.earliest, "P1: a lease was ended before its time: {holder:?}, {event:?}");
+            holder.expired = true;
+        }
+        EventKind::NoteRecorded if event.data["entry"] == "recovery_note" => {}
+        EventKind::TaskReleased
+        | EventKind::TaskHandedOff
+        | EventKind::TaskClosed
+        | EventKind::NoteRecorded
+        | EventKind::CheckpointRecorded
+        | EventKind::DispositionRecorded => {
+            let holder = fate.holder.as_ref().filter(|holder| holder.attempt == *attempt);
+            let holder = holder.ok_or_else(|| format!("P3: a stale write was accepted: {event:?}"))?;
+            let live = time < holder.latest && !holder.expired && !holder.seen_dead;
+            must!(live, "P3: a write was accepted after its lease: {holder:?}, {event:?}");
+            let own = event.actor.session.as_ref() == Some(&holder.session);
+            must!(own, "P3: a foreign session wrote: {event:?}");
+            if matches!(
+                event.kind,
+                EventKind::TaskReleased | EventKind::TaskHandedOff | EventKind::TaskClosed
+            ) {
+                fate.holder = None;
+                fate.is_over = event.kind == EventKind::TaskClosed;
+            }
+        }
+        _ => return Err(format!("this storm does not know of {event:?}")),
+    }
+    Ok(())
+}
+
+/// Under whose name and id an event's operation ran.
+fn key_of(event: &Event) -> Option<Key> {
+    Some((event.actor.principal.as_ref()?.to_string(), event.actor.operation.clone()?))
+}
+
+/// An answer without what only says how much time is left.
+fn untimed(answer: &str) -> Result<String, String> {
+    let mut answer: Value = serde_json::from_str(answer).map_err(|error| error.to_string())?;
+    if let Some(fields) = answer.as_object_mut() {
+        fields.remove("expires_in_ms");
+    }
+    Ok(answer.to_string())
+}

@@ -1,0 +1,96 @@
+//! The end of a storm: faults have stopped, and everything must come to its end or say what it waits for.
+
+use std::collections::BTreeMap;
+
+use tenure_core::model::status::Status;
+use tenure_core::operation::queue::Explain;
+use tenure_core::operation::record::History;
+use tenure_core::operation::session::ListSessions;
+use tenure_core::operation::view::TaskSummary;
+use tenure_engine::chain;
+
+use super::check::{Verdict, ask, tasks};
+use super::world::{CALM_MS, Happening, STORM_MS, Told, World};
+use crate::ownership;
+use crate::recount::one_effect_per_operation;
+
+impl World {
+    /// Looks whether everything has come to its end.
+    pub(super) fn look(&mut self) -> Verdict {
+        self.agenda.note(500, Happening::Look);
+        if !self.is_calm {
+            return Ok(());
+        }
+        let left: Vec<TaskSummary> =
+            tasks(&mut self.store).into_iter().filter(|task| !self.is_visibly_over(task)).collect();
+        self.ends = left.is_empty() && self.everybody_knows();
+        must!(
+            self.ends || self.agenda.now < STORM_MS + CALM_MS,
+            "faults have stopped for {} s, and this has not come to its end: {left:?}, agents {:?}",
+            CALM_MS / 1000,
+            self.agents
+        );
+        Ok(())
+    }
+
+    /// Whether a task is done, or is blocked and says by what.
+    fn is_visibly_over(&mut self, task: &TaskSummary) -> bool {
+        match task.status {
+            Status::Done => true,
+            Status::Blocked => {
+                let explained = ask(&mut self.store, Explain { task: task.id.clone() });
+                !explained.ready
+                    && explained.status == Status::Blocked
+                    && explained.reason.contains("nobody gives it")
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether no living agent is in doubt about anything.
+    fn everybody_knows(&self) -> bool {
+        let living = self.agents.iter().filter(|agent| !agent.is_gone);
+        living.into_iter().all(|agent| self.records[agent.record].is_settled())
+    }
+
+    /// What must hold at the very end, from the whole record.
+    pub(super) fn last_words(&mut self) -> Verdict {
+        let owned = ownership::play(&self.judge.events);
+        must!(!owned.is_empty(), "nobody ever owned anything");
+        one_effect_per_operation(&self.judge.events);
+        let report = chain::verify(&mut self.store, &mut |_| ()).map_err(|error| error.to_string())?;
+        must!(report.flaw.is_none(), "the record is not whole: {report:?}");
+        must!(report.events == self.judge.events.len() as u64, "the record was read whole: {report:?}");
+        for session in ask(&mut self.store, ListSessions { limit: Some(1000) }).sessions {
+            must!(session.holds.is_empty(), "{} still holds {:?}", session.name, session.holds);
+        }
+        self.count()?;
+        let words = format!(
+            "the end after {} steps, head {}, {} replays, {} stale writes refused, {}",
+            self.steps(),
+            report.head,
+            self.judge.replayed,
+            self.judge.stale_refused,
+            self.bites()
+        );
+        self.say(&words);
+        Ok(())
+    }
+
+    /// What was acknowledged is there, once; nothing is there twice.
+    fn count(&mut self) -> Verdict {
+        let mut found: BTreeMap<String, u32> = BTreeMap::new();
+        for task in tasks(&mut self.store) {
+            *found.entry(task.title).or_default() += 1;
+            for entry in ask(&mut self.store, History { task: task.id, limit: Some(1000) }).entries {
+                *found.entry(entry.text).or_default() += 1;
+            }
+        }
+        for (text, told) in &self.texts {
+            let times = found.get(text).copied().unwrap_or_default();
+            must!(times <= 1, "P4: {text:?} was recorded {times} times");
+            must!(*told == Told::Nothing || times == 1, "P2: {text:?} was acknowledged, and is not there");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! The engine in a storm: real rules and real SQL, in one thread, on a fake clock, from one seed.
+//!
+//! A [`world::World`] has a coordinator that commits in groups as the writer's thread does, agents that are honest,
+//! careless, doomed or doubled under one name, some with wrong clocks, and a network and a store between them that fail
+//! as the [`weather`] of the seed has it. After every commit the [judge](check) compares what was answered, and what the
+//! store tells anybody, with the promises. Then the faults stop, and every task must be finished or say what it waits
+//! for. The same seed gives the same bytes.
+
+/// Ends a check with the words of the promise that does not hold.
+macro_rules! must {
+    ($holds:expr, $($words:tt)+) => {
+        if !$holds {
+            return Err(format!($($words)+));
+        }
+    };
+}
+
+mod acting;
+pub mod agent;
+pub mod check;
+pub mod coordinator;
+mod ending;
+pub mod store;
+pub mod time;
+pub mod trace;
+mod troubles;
+pub mod weather;
+pub mod world;
+
+use std::fmt;
+
+use weather::Bites;
+use world::World;
+
+/// What came of one storm, or of many.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// How many storms were played.
+    pub storms: u64,
+    /// How much happened.
+    pub steps: u64,
+    /// How many events were recorded.
+    pub events: u64,
+    /// How many answers were given again to whoever asked again.
+    pub replayed: u64,
+    /// How many writes came too late and were refused.
+    pub stale_refused: u64,
+    /// What went wrong.
+    pub bites: Bites,
+}
+
+impl Figures {
+    /// Takes those of other storms along.
+    pub fn add(&mut self, other: &Self) {
+        self.storms += other.storms;
+        self.steps += other.steps;
+        self.events += other.events;
+        self.replayed += other.replayed;
+        self.stale_refused += other.stale_refused;
+        self.bites.add(&other.bites);
+    }
+
+    /// Refuses figures in which a kind of fault has hardly bitten: they would prove nothing.
+    pub fn check_loud(&self) -> Result<(), String> {
+        let quiet = self.bites.quieter_than(BITES_MIN);
+        must!(quiet.is_empty(), "too quiet to prove anything: {quiet:?} in {self}");
+        must!(self.stale_refused > STALE_MIN, "nobody came too late: {self}");
+        must!(self.replayed > STALE_MIN, "nobody asked again: {self}");
+        Ok(())
+    }
+}
+
+/// Each kind of fault bites so often at least, in a run that counts.
+const BITES_MIN: u64 = 3;
+/// So many stale writes are refused at least, in a run that counts.
+const STALE_MIN: u64 = 20;
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { storms, steps, events, replayed, stale_refused, bites } = self;
+        write!(
+            f,
+            "{storms} storms, {steps} steps, {events} events, {replayed} answers given again, {stale_refused} stale \
+             writes refused; faults: {bites}"
+        )
+    }
+}
+
+/// A storm in which a promise did not hold.
+#[derive(Debug)]
+pub struct Broken {
+    /// Its seed.
+    pub seed: u64,
+    /// What did not hold.
+    pub why: String,
+    /// The last that happened before.
+    pub end: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, why, end } = self;
+        write!(f, "{end}\nseed {seed}: {why}\nrepeat with: cargo xtask storm --seed {seed}")
+    }
+}
+
+/// Plays the storm of a seed. Its trace comes with what came of it.
+pub fn run(seed: u64) -> Result<(Figures, String), Box<Broken>> {
+    let mut world = World::new(seed);
+    match world.run() {
+        Ok(()) => {
+            let figures = Figures {
+                storms: 1,
+                steps: world.steps(),
+                events: world.judge.events.len() as u64,
+                replayed: world.judge.replayed,
+                stale_refused: world.judge.stale_refused,
+                bites: world.bites().clone(),
+            };
+            Ok((figures, world.trace.text().to_owned()))
+        }
+        Err(why) => Err(Box::new(Broken { seed, why, end: world.trace.end() })),
+    }
+}
+
+/// Plays the storms of many seeds, up to the first that is broken.
+pub fn run_all(seeds: impl Iterator<Item = u64>) -> Result<Figures, Box<Broken>> {
+    let mut all = Figures::default();
+    for seed in seeds {
+        all.add(&run(seed)?.0);
+    }
+    Ok(all)
+}
