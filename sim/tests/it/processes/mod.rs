@@ -5,6 +5,7 @@ mod clocks;
 mod cuts;
 mod full_disk;
 mod kills;
+mod lock_set;
 mod lost_clients;
 mod races;
 mod read_only;
