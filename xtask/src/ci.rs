@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{docs, repository, tidy, tools};
+use crate::{docs, proofs, repository, tidy, tools};
 
 /// How much is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,6 +83,12 @@ const STEPS: &[Step] = &[
         repeat: "cargo xtask docs",
         action: Action::Call(check_docs),
         slow: false,
+    },
+    Step {
+        heading: "every small world keeps the promises, and every deliberate mistake is found",
+        repeat: "cargo xtask worlds",
+        action: Action::Call(proofs::worlds),
+        slow: true,
     },
     Step {
         heading: "the tests pass",

@@ -7,8 +7,8 @@
 mod bench;
 mod ci;
 mod docs;
+mod proofs;
 mod repository;
-mod storm;
 mod tidy;
 mod tools;
 
@@ -21,6 +21,7 @@ usage: cargo xtask COMMAND
                     --quick leaves out what it names in its output
   tidy              the house rules, over the files that Git tracks
   docs [--check]    write the generated pages under docs/, or fail if they differ
+  worlds [STATES]   find every deliberate mistake, then visit so many small worlds
   bench [--quick] [--write]
                     measure the figures beside their peers; --write also writes them into the book
   storm --minutes N [--seed FIRST]
@@ -36,8 +37,9 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["worlds", words @ ..] => proofs::run("worlds", words),
         ["bench", words @ ..] => bench::run(words),
-        ["storm", words @ ..] => storm::run(words),
+        ["storm", words @ ..] => proofs::run("storm", words),
         _ => Err(USAGE.to_owned()),
     };
     match result {

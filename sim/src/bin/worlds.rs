@@ -1,4 +1,6 @@
-//! Visits every small world, and says how many there are: `cargo xtask worlds`.
+//! Finds every deliberate mistake, then visits the small worlds: `worlds [STATES]`.
+
+#![expect(clippy::print_stdout, reason = "developers read what it prints")]
 
 use std::process::ExitCode;
 
@@ -6,36 +8,53 @@ use tenure_sim::worlds::Mistake;
 use tenure_sim::worlds::explore::explore;
 use tenure_sim::worlds::step::Bounds;
 
-/// What may happen in the worlds that are visited to the last.
-const BOUNDS: Bounds = Bounds { ticks: 3, generations: 2, waits: 1, deaths: 1, restarts: 1 };
-/// Fewer would prove too little.
-const STATES_MIN: usize = 1_000_000;
+const USAGE: &str = "usage: worlds [STATES]";
+/// What may happen in the worlds.
+const BOUNDS: Bounds = Bounds { ticks: 3, generations: 3, waits: 1, deaths: 1, restarts: 1, restores: 1 };
+/// How many states are visited when nobody says otherwise.
+const STATES: usize = 1_000_000;
 
-#[expect(clippy::print_stdout, reason = "this is a command")]
 fn main() -> ExitCode {
-    let states_max = std::env::args().nth(1).and_then(|most| most.parse().ok()).unwrap_or(usize::MAX);
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let states = match words.as_slice() {
+        [] => Ok(STATES),
+        [states] => states.parse().map_err(|_| USAGE.to_owned()),
+        _ => Err(USAGE.to_owned()),
+    };
+    match states.and_then(|states| find().and_then(|()| visit(states))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Visits so many states, the nearest first.
+fn visit(states_max: usize) -> Result<(), String> {
     let explored = explore(&BOUNDS, None, states_max, &mut |states, depth| {
-        println!("worlds: {states} states, {depth} steps deep");
+        println!("worlds: {states} states, {depth} steps from the first");
     });
-    let all = if explored.complete { "all" } else { "the first" };
-    println!(
-        "worlds: {all} {} states, {} steps between them, at most {} from the first",
-        explored.states, explored.steps, explored.depth
-    );
     if let Some(trace) = explored.trace() {
-        println!("worlds: a promise is broken:\n{trace}");
+        return Err(format!("worlds: a promise is broken:\n{trace}"));
     }
-    let is_enough = explored.states >= STATES_MIN.min(states_max);
-    if explored.broken.is_some() || !is_enough {
-        return ExitCode::FAILURE;
-    }
+    println!(
+        "worlds: every promise holds in {} states, {} steps between them: all within {} steps from the first",
+        explored.states,
+        explored.steps,
+        if explored.complete { explored.depth } else { explored.depth - 1 }
+    );
+    Ok(())
+}
+
+/// Makes every deliberate mistake.
+fn find() -> Result<(), String> {
     for mistake in Mistake::all() {
-        let found = explore(&BOUNDS, Some(mistake), states_max, &mut |_, _| {});
+        let found = explore(&BOUNDS, Some(mistake), STATES, &mut |_, _| {});
         let Some(trace) = found.trace() else {
-            println!("worlds: {mistake:?} was made on purpose and not found in {} states", found.states);
-            return ExitCode::FAILURE;
+            return Err(format!("worlds: {mistake:?} is not found in {} states", found.states));
         };
         println!("worlds: {mistake:?}, found in {} states:\n{trace}", found.states);
     }
-    ExitCode::SUCCESS
+    Ok(())
 }

@@ -51,6 +51,7 @@ impl World {
         if let Some(text) = text_of(&command) {
             self.texts.entry(text).or_insert(Told::Nothing);
         }
+        self.asking.ask(&request.id, &command, self.moment());
         let actor = &mut self.agents[agent];
         let sent_at = actor.clock(around.now);
         actor.calling = Some(Calling { request, command, message: 0, sends: 0, sent_at });
@@ -131,6 +132,9 @@ impl World {
         }
         let copies = 1 + u32::from(self.weather.bites(Fault::Duplicated, &mut self.dice));
         for _ in 0..copies {
+            if let Happening::Arrive(caller, _) = message {
+                self.asking.send(&caller.id);
+            }
             let late = self.weather.bites(Fault::Delayed, &mut self.dice);
             let longest = if late { 2 * LEASE_MS.unsigned_abs() } else { WAY_MS };
             let way = 1 + self.below(longest);
@@ -150,6 +154,10 @@ impl World {
             self.weather.bites.count(Fault::Reordered);
         }
         *last = (*last).max(caller.message);
+        let takes = self.coordinator.as_ref().is_some_and(|coordinator| !coordinator.is_dead());
+        if !takes {
+            self.asking.end(&caller.id);
+        }
         match &mut self.coordinator {
             None => self.answer(caller, Heard::Unreachable),
             Some(coordinator) if coordinator.is_dead() => self.answer(caller, Heard::CannotTell),
@@ -195,6 +203,7 @@ impl World {
         if let (Some(text), Ok(_)) = (text_of(&calling.command), outcome) {
             self.texts.insert(text, Told::Accepted);
         }
+        self.asking.hear(&calling.request.id, self.moment(), outcome);
         let place = self.agents[agent].record;
         let asked_as = calling.command.envelope.caller.as_ref().map(|caller| &caller.session);
         if asked_as != Some(&self.records[place].session) {

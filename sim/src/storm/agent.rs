@@ -121,12 +121,18 @@ impl Record {
         Command { operation: request.operation.clone(), envelope }
     }
 
-    fn open(&self) -> AnyOperation {
+    /// The operation that opens the session: its name and its input.
+    #[must_use]
+    pub fn opening(&self) -> (&'static str, Value) {
         let proof_hash = self.secret.session_proof().hash();
-        operation(
-            "session.open",
-            json!({ "session": self.session, "proof_hash": proof_hash, "name": self.name }),
-        )
+        let (session, name) = (&self.session, &self.name);
+        ("session.open", json!({ "session": session, "proof_hash": proof_hash, "name": name }))
+    }
+
+    /// The lease that it has of a task, as a request names it.
+    #[must_use]
+    pub fn fence(&self, task: &TaskId) -> Option<(AttemptId, OperationId)> {
+        self.leases.get(task).map(|lease| (lease.attempt.clone(), lease.claim.clone()))
     }
 
     /// Takes up what no living process waits for.
@@ -267,7 +273,8 @@ impl Agent {
     /// What it asks next, put on record where that is the custom.
     pub fn ask(&mut self, record: &mut Record, around: &Surroundings, dice: &mut Seed) -> Pending {
         if record.epoch.is_none() {
-            return Pending::new(around.number, record.open());
+            let (name, input) = record.opening();
+            return Pending::new(around.number, operation(name, input));
         }
         if let Some(abandoned) = record.take_up() {
             return abandoned;
@@ -279,8 +286,7 @@ impl Agent {
         self.trusting = false;
         let (operation, task) = choose(record, around, clock, dice);
         let spec = operation.spec();
-        let lease = task.and_then(|task| record.leases.get(&task)).filter(|_| spec.fencing != Fencing::None);
-        let fence = lease.map(|lease| (lease.attempt.clone(), lease.claim.clone()));
+        let fence = task.and_then(|task| record.fence(&task)).filter(|_| spec.fencing != Fencing::None);
         let request = Pending { fence, ..Pending::new(around.number, operation) };
         if spec.effect == Effect::Write {
             record.pending.push(request.clone());

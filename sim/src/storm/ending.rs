@@ -10,7 +10,8 @@ use tenure_core::operation::view::TaskSummary;
 use tenure_engine::chain;
 
 use super::check::{Verdict, ask, tasks};
-use super::world::{CALM_MS, Happening, STORM_MS, Told, World};
+use super::world::{CALM_MS, Happening, LEASE_MS, STORM_MS, Told, World};
+use crate::history;
 use crate::ownership;
 use crate::recount::one_effect_per_operation;
 
@@ -65,6 +66,10 @@ impl World {
             must!(session.holds.is_empty(), "{} still holds {:?}", session.name, session.holds);
         }
         self.count()?;
+        let ids: Vec<String> = tasks(&mut self.store).iter().map(|task| task.id.to_string()).collect();
+        let calls = self.asking.calls(&ids);
+        self.calls = calls.len() as u64;
+        history::check(&calls, LEASE_MS)?;
         let words = format!(
             "the end after {} steps, head {}, {} replays, {} stale writes refused, {}",
             self.steps(),

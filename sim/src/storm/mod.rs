@@ -20,8 +20,10 @@ pub mod agent;
 pub mod check;
 pub mod coordinator;
 mod ending;
+pub mod lock_set;
 pub mod store;
 pub mod time;
+pub mod told;
 pub mod trace;
 mod troubles;
 pub mod weather;
@@ -41,6 +43,8 @@ pub struct Figures {
     pub steps: u64,
     /// How many events were recorded.
     pub events: u64,
+    /// How many calls there are in the histories that were found to be a lock's.
+    pub calls: u64,
     /// How many answers were given again to whoever asked again.
     pub replayed: u64,
     /// How many writes came too late and were refused.
@@ -55,6 +59,7 @@ impl Figures {
         self.storms += other.storms;
         self.steps += other.steps;
         self.events += other.events;
+        self.calls += other.calls;
         self.replayed += other.replayed;
         self.stale_refused += other.stale_refused;
         self.bites.add(&other.bites);
@@ -77,10 +82,10 @@ const STALE_MIN: u64 = 20;
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { storms, steps, events, replayed, stale_refused, bites } = self;
+        let Self { storms, steps, events, calls, replayed, stale_refused, bites } = self;
         write!(
             f,
-            "{storms} storms, {steps} steps, {events} events, {replayed} answers given again, {stale_refused} stale \
+            "{storms} storms, {steps} steps, {events} events, {calls} calls in histories, {replayed} answers given again, {stale_refused} stale \
              writes refused; faults: {bites}"
         )
     }
@@ -113,6 +118,7 @@ pub fn run(seed: u64) -> Result<(Figures, String), Box<Broken>> {
                 storms: 1,
                 steps: world.steps(),
                 events: world.judge.events.len() as u64,
+                calls: world.calls,
                 replayed: world.judge.replayed,
                 stale_refused: world.judge.stale_refused,
                 bites: world.bites().clone(),

@@ -12,8 +12,10 @@ use super::check::{Judge, Verdict};
 use super::coordinator::Coordinator;
 use super::store::{Plan, Store};
 use super::time::{Agenda, Machine};
+use super::told::Asking;
 use super::trace::Trace;
 use super::weather::{Bites, Weather};
+use crate::history::Moment;
 use crate::place::PROJECT;
 use crate::seed::Seed;
 
@@ -91,6 +93,10 @@ pub struct World {
     pub(super) ends: bool,
     /// What each text that was to be recorded came to, by the text.
     pub(super) texts: BTreeMap<String, Told>,
+    /// What was asked and heard.
+    pub(super) asking: Asking,
+    /// How many calls the judged histories have.
+    pub calls: u64,
     /// What the promises are checked by.
     pub judge: Judge,
     /// What has happened, as text.
@@ -124,6 +130,8 @@ impl World {
             is_calm: false,
             ends: false,
             texts: BTreeMap::new(),
+            asking: Asking::default(),
+            calls: 0,
             judge: Judge::new(LEASE_MS),
             trace: Trace::default(),
             dice,
@@ -186,6 +194,12 @@ impl World {
     #[must_use]
     pub fn bites(&self) -> &Bites {
         &self.weather.bites
+    }
+
+    /// The present moment as a history has it.
+    pub(super) fn moment(&self) -> Moment {
+        let order = i64::try_from(self.agenda.steps).expect("there are not that many steps");
+        Moment { order, ms: self.judge.time }
     }
 
     pub(super) fn say(&mut self, words: &str) {

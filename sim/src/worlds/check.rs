@@ -16,6 +16,9 @@ pub fn step(before: &World, step: Step, taken: &Taken) -> Result<(), Broken> {
     time(before, &taken.after, step)?;
     nothing_comes_back(&taken.after)?;
     let (Step::Agent(agent, ask, _), Some((sent, answer))) = (step, &taken.told) else { return Ok(()) };
+    if answer.is_ok() && sent.incarnation < before.incarnation {
+        return Err("P8: a request from before the restore was accepted".to_owned());
+    }
     if ask == Ask::Again {
         return repeated(before, taken, sent, answer);
     }
@@ -26,6 +29,7 @@ pub fn step(before: &World, step: Step, taken: &Taken) -> Result<(), Broken> {
             Ask::Heartbeat | Ask::Checkpoint | Ask::Close | Ask::Release | Ask::HandOff | Ask::Dispose => {
                 held(before, taken, agent, sent)
             }
+            Ask::Open => Ok(()),
             Ask::Again => unreachable!("handled above"),
         },
     }
@@ -52,7 +56,7 @@ fn one_owner(world: &World) -> Result<(), Broken> {
 /// P6: what is committed of the time never goes back, and no event number does.
 fn time(before: &World, after: &World, step: Step) -> Result<(), Broken> {
     let (was, is) = (&before.rows.fleet, &after.rows.fleet);
-    if is.time < was.time || is.event < was.event {
+    if is.time < was.time || is.event < was.event || (step == Step::Restore && is.event == was.event) {
         return Err(format!(
             "P6: after `{step}` the fleet stands at {:?}, before at {:?}",
             is.time, was.time
@@ -95,10 +99,11 @@ fn claimed(before: &World, taken: &Taken, agent: usize, answer: &str) -> Result<
         return Err(format!("P1: {attempt} was granted and is not there"));
     };
     let index = usize::try_from(granted.id.task.number - 1).expect("a small number");
-    if !granted.current || granted.session != session(agent) {
+    if !granted.current || granted.session != session(agent, before.agents[agent].session) {
         return Err(format!("P1: {attempt} was granted and belongs to somebody else"));
     }
-    let live = |row: &&Attempt| row.current && row.deadline.0 > taken.moment.0;
+    let live =
+        |row: &&Attempt| row.current && row.state == AttemptState::Active && row.deadline.0 > taken.moment.0;
     if answer["resumed"] == true {
         let was_its_own = of(before, index).any(|row| row.id == granted.id && live(&row));
         return if was_its_own { Ok(()) } else { Err(format!("P3: {attempt} was resumed and was over")) };
@@ -126,9 +131,8 @@ fn held(before: &World, taken: &Taken, agent: usize, sent: &Sent) -> Result<(), 
     let reasons = [
         (!attempt.current, "it was not current"),
         (attempt.state != AttemptState::Active, "it had ended"),
-        (attempt.session != session(agent), "it belongs to somebody else"),
+        (attempt.session != session(agent, before.agents[agent].session), "it belongs to somebody else"),
         (taken.moment.0 >= attempt.deadline.0, "its lease had ended"),
-        (sent.command.envelope.epoch != Some(before.rows.fleet.epoch), "it was granted before a restore"),
     ];
     match reasons.into_iter().find(|(is_so, _)| *is_so) {
         Some((_, why)) => Err(format!("P3: a write for {id} was accepted although {why}")),

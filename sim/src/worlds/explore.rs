@@ -15,7 +15,7 @@ pub struct Explored {
     pub states: usize,
     /// Steps that were taken.
     pub steps: u64,
-    /// Most steps from the first state to another.
+    /// Every state that takes fewer steps than these was visited, and some that take as many.
     pub depth: u32,
     /// Whether every state within the bounds was visited.
     pub complete: bool,

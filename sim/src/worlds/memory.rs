@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use tenure_core::model::attempt::{Attempt, AttemptState};
 use tenure_core::model::dependency::Dependency;
-use tenure_core::model::event::{Fleet, Receipt};
+use tenure_core::model::event::{EventKind, Fleet, Receipt};
 use tenure_core::model::ids::{Digest, Epoch, EventNumber};
 use tenure_core::model::project::{Binding, Project, Tally};
 use tenure_core::model::session::{Principal, Served, Session};
@@ -76,6 +76,7 @@ impl Rows {
                 time: FleetTime(0),
                 wall,
                 event: EventNumber(1),
+                floor: 0,
                 head: Digest([0; 32]),
             },
             projects: Shelf::<Project>::default(),
@@ -220,9 +221,11 @@ impl Store for Memory<'_> {
     fn flush(&mut self, set: &WorkingSet) -> Result<(), StoreError> {
         let flaw = self.flaw;
         let rows = self.draft()?;
-        let first = rows.fleet.event.0 + 1;
-        let numbers = (first..).zip(&set.events).all(|(number, stored)| stored.event.number.0 == number);
-        assert!(numbers && set.fleet.event.0 + 1 == first + set.events.len() as u64, "a gap in the events");
+        let begins_anew =
+            set.events.first().is_some_and(|stored| stored.event.kind == EventKind::FleetRestored);
+        let first = set.fleet.event.0 + 1 - set.events.len() as u64;
+        let follow = (first..).zip(&set.events).all(|(number, stored)| stored.event.number.0 == number);
+        assert!(follow && (begins_anew || first == rows.fleet.event.0 + 1), "a gap in the events");
         if flaw == Some(Flaw::TimeNotCommitted) && !is_changed(set) {
             return Ok(());
         }
@@ -356,7 +359,13 @@ fn load_page(rows: &Rows, set: &mut WorkingSet, page: Page, now: Now) {
             }
             PageRows::Projects(rows.projects.keys().cloned().collect())
         }
-        Page::Events { .. } | Page::NewestEvents { .. } | Page::Tasks { .. } | Page::Sessions { .. } => {
+        Page::Sessions { .. } => {
+            let open = rows.sessions.values().filter(|session| session.open);
+            let ids: Vec<_> = open.map(|session| session.id.clone()).collect();
+            ids.iter().for_each(|id| by_key(&mut set.sessions, &rows.sessions, id.clone()));
+            PageRows::Sessions(ids)
+        }
+        Page::Events { .. } | Page::NewestEvents { .. } | Page::Tasks { .. } => {
             unreachable!("no command asks for {page:?}")
         }
     };

@@ -17,10 +17,10 @@ pub const AGENTS: usize = 3;
 /// The tasks; the second waits for the first.
 pub const TASKS: usize = 2;
 
-/// The session of an agent.
+/// The session that an agent has opened after so many restores.
 #[must_use]
-pub fn session(agent: usize) -> SessionId {
-    format!("{:032x}", agent + 1).parse().expect("32 hexadecimal digits")
+pub fn session(agent: usize, incarnation: u8) -> SessionId {
+    format!("{incarnation:016x}{:016x}", agent + 1).parse().expect("32 hexadecimal digits")
 }
 
 /// The id of a task.
@@ -42,6 +42,8 @@ pub struct Bounds {
     pub deaths: u8,
     /// Restarts between commands.
     pub restarts: u8,
+    /// Backups that are taken and put back.
+    pub restores: u8,
 }
 
 /// What an agent asks for.
@@ -65,6 +67,8 @@ pub enum Ask {
     Dispose,
     /// The last request once more, under its operation id.
     Again,
+    /// A new session, after the old one became void.
+    Open,
 }
 
 /// How the wall clock stands after a restart.
@@ -100,6 +104,10 @@ pub enum Step {
     Restart(Wall),
     /// The background records what is overdue.
     Overdue,
+    /// A backup is taken.
+    Backup,
+    /// The backup is put back.
+    Restore,
 }
 
 impl fmt::Display for Step {
@@ -109,12 +117,15 @@ impl fmt::Display for Step {
             Self::Restart(Wall::True) => f.write_str("the process is started anew"),
             Self::Restart(wall) => write!(f, "the process is started anew, its wall clock 3 h {wall:?}"),
             Self::Overdue => f.write_str("the background records what is overdue"),
+            Self::Backup => f.write_str("a backup is taken"),
+            Self::Restore => f.write_str("the backup is put back"),
             Self::Agent(agent, ask, fate) => {
                 let name = NAMES[*agent];
                 match ask {
                     Ask::Claim(index) => write!(f, "{name}: claim {}", task(*index))?,
                     Ask::ClaimNext => write!(f, "{name}: claim whatever is next")?,
                     Ask::Again => write!(f, "{name}: the same request again")?,
+                    Ask::Open => write!(f, "{name}: a new session")?,
                     Ask::Heartbeat => write!(f, "{name}: heartbeat")?,
                     Ask::Checkpoint => write!(f, "{name}: checkpoint")?,
                     Ask::Close => write!(f, "{name}: close")?,

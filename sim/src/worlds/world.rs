@@ -1,32 +1,27 @@
 //! One state of a small world, and every step that can be taken from it.
 
 use std::rc::Rc;
-use std::sync::OnceLock;
 
-use tenure_core::envelope::{Caller, Envelope, Fence};
-use tenure_core::model::attempt::{Disposition, Evidence};
-use tenure_core::model::ids::{AttemptId, Epoch, OperationId, TaskId};
+use tenure_core::envelope::Envelope;
+use tenure_core::model::ids::{AttemptId, Epoch};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::refusal::Refusal;
 use tenure_core::model::time::{FleetTime, WallTime};
 use tenure_core::operation::catalog::AnyOperation;
-use tenure_core::operation::ownership::{
-    Claim, Close, Dispose, HandOff, Heartbeat, Release, WriteCheckpoint,
-};
 use tenure_core::operation::project::{CreateProject, PolicyInput};
 use tenure_core::operation::record::RecordOverdue;
-use tenure_core::operation::session::OpenSession;
 use tenure_core::operation::task::CreateTask;
-use tenure_core::secret::{Proof, SessionSecret};
+use tenure_core::rules::restore::Floors;
+use tenure_core::secret::Proof;
 use tenure_engine::Command;
 use tenure_engine::clock::FleetClock;
 use tenure_engine::execute::{Committed, run_batch};
+use tenure_engine::restore::restore;
 
 use super::Flaw;
+use super::asking::{grant, open};
 use super::memory::{Memory, Rows, StepClocks};
-use super::step::{
-    AGENTS, Ask, Bounds, Fate, LEASE_MS, NAMES, Step, TASKS, TICK_MS, WALL_MS, Wall, session, task,
-};
+use super::step::{AGENTS, Ask, Bounds, Fate, LEASE_MS, NAMES, Step, TASKS, TICK_MS, WALL_MS, Wall, task};
 
 /// What an agent was told it holds.
 #[derive(Clone)]
@@ -35,8 +30,6 @@ pub struct Grant {
     pub attempt: AttemptId,
     /// What proves it.
     pub token: Proof,
-    /// The fleet's incarnation in which it was granted.
-    pub epoch: Epoch,
 }
 
 /// A request that an agent sent.
@@ -48,6 +41,8 @@ pub struct Sent {
     pub command: Command,
     /// The answer, if it was accepted and committed. The agent may not have heard it.
     pub accepted: Option<String>,
+    /// After how many restores it was first sent.
+    pub incarnation: u8,
 }
 
 /// An agent as far as its own knowledge goes.
@@ -57,7 +52,9 @@ pub struct Agent {
     pub grant: Option<Grant>,
     /// Its last request.
     pub last: Option<Rc<Sent>>,
-    sent: u32,
+    /// After how many restores it opened its session.
+    pub session: u8,
+    pub(super) sent: u32,
 }
 
 /// One state.
@@ -73,6 +70,10 @@ pub struct World {
     pub ended: [u64; TASKS],
     /// For each task, the highest generation that was ever granted.
     pub granted: [u64; TASKS],
+    /// How often a backup was put back.
+    pub incarnation: u8,
+    pub(super) epochs: [Epoch; 2],
+    backup: Option<Rows>,
     clock: FleetClock,
     monotonic: i64,
     wall: i64,
@@ -87,16 +88,6 @@ pub struct Taken {
     pub told: Option<(Rc<Sent>, Result<String, Refusal>)>,
     /// The moment at which the command truly had the lock.
     pub moment: FleetTime,
-}
-
-fn secret(agent: usize) -> SessionSecret {
-    SessionSecret::new([agent as u8 + 1; 32])
-}
-
-/// What proves an agent's session. It is the same every time and costs more than a step.
-fn proof(agent: usize) -> Proof {
-    static PROOFS: OnceLock<[Proof; AGENTS]> = OnceLock::new();
-    PROOFS.get_or_init(|| std::array::from_fn(|agent| secret(agent).session_proof()))[agent].clone()
 }
 
 /// How long things last in these worlds.
@@ -117,23 +108,16 @@ impl World {
             truth: FleetTime(0),
             ended: [0; TASKS],
             granted: [0; TASKS],
+            incarnation: 0,
+            epochs: [Epoch(1); 2],
+            backup: None,
             clock,
             monotonic: 0,
             wall: WALL_MS,
-            used: Bounds { ticks: 0, generations: 0, waits: 0, deaths: 0, restarts: 0 },
+            used: Bounds { ticks: 0, generations: 0, waits: 0, deaths: 0, restarts: 0, restores: 0 },
         };
         for agent in 0..AGENTS {
-            let open = OpenSession {
-                session: session(agent),
-                proof_hash: secret(agent).session_proof().hash(),
-                name: NAMES[agent].parse().expect("a name"),
-                conversation: None,
-                parent: None,
-                harness: None,
-                workstation: None,
-                capabilities: Vec::new(),
-            };
-            world.set_up(agent, open);
+            world.set_up(agent, open(agent, 0));
         }
         let policy = PolicyInput::default();
         world.set_up(0, CreateProject { key: "w".parse().expect("a key"), name: None, policy });
@@ -153,7 +137,7 @@ impl World {
     }
 
     fn set_up(&mut self, agent: usize, operation: impl Into<AnyOperation>) {
-        let command = self.command(agent, operation.into(), None, None);
+        let command = self.command(agent, operation.into(), None);
         let (committed, rows, _) = self.run(command, Fate::Answered, None);
         let answers = committed.expect("a healthy store").answers;
         assert!(answers.iter().all(Result::is_ok), "{answers:?}");
@@ -185,6 +169,9 @@ impl World {
         if self.rows.attempts.values().any(|attempt| attempt.current) {
             steps.push(Step::Overdue);
         }
+        if self.used.restores < bounds.restores {
+            steps.push(if self.backup.is_none() { Step::Backup } else { Step::Restore });
+        }
         steps
     }
 
@@ -202,6 +189,9 @@ impl World {
         }
         if knows.last.is_some() {
             asks.push(Ask::Again);
+        }
+        if knows.session < self.incarnation {
+            asks.push(Ask::Open);
         }
         asks
     }
@@ -235,6 +225,14 @@ impl World {
                 after.restart(wall);
                 None
             }
+            Step::Backup => {
+                after.backup = Some(self.rows.clone());
+                None
+            }
+            Step::Restore => {
+                after.put_back();
+                None
+            }
         };
         Taken { moment: after.truth, after, told }
     }
@@ -259,6 +257,27 @@ impl World {
         self.truth = self.rows.fleet.time.plus_ms(away);
     }
 
+    /// The backup takes the place of the store, and another process serves it.
+    fn put_back(&mut self) {
+        let kept = self.backup.take().expect("only a backup that was taken is put back");
+        let (fleet, tasks) = (&self.rows.fleet, &self.rows.projects);
+        let floors = Floors {
+            epoch: fleet.epoch,
+            event: fleet.event,
+            time: fleet.time,
+            tasks: tasks.values().map(|project| (project.key.clone(), project.tasks_issued)).collect(),
+            counters: self.granted.into_iter().max().unwrap_or(0),
+        };
+        let clocks = StepClocks::at(self.monotonic, self.wall);
+        let mut store = Memory::new(kept, &clocks, 0, false, None);
+        restore(&mut store, &clocks, &floors).expect("a healthy store");
+        self.rows = store.kept;
+        self.used.restores += 1;
+        self.incarnation += 1;
+        self.epochs[usize::from(self.incarnation)] = self.rows.fleet.epoch;
+        self.restart(Wall::True);
+    }
+
     fn send(
         &mut self,
         request: Option<(usize, Sent)>,
@@ -280,6 +299,7 @@ impl World {
         } else if let Some(before) = &before {
             sent.ask = before.ask;
             sent.accepted.clone_from(&before.accepted);
+            sent.incarnation = before.incarnation;
         }
         if !heard {
             self.used.deaths += 1;
@@ -299,7 +319,11 @@ impl World {
         let asked = Rc::new(sent.clone());
         if let Ok(answer) = &answer {
             if matches!(sent.ask, Ask::Claim(_) | Ask::ClaimNext) {
-                self.agents[agent].grant = Some(grant(agent, answer, self.rows.fleet.epoch));
+                self.agents[agent].grant = Some(grant(agent, answer));
+            }
+            if sent.ask == Ask::Open {
+                self.agents[agent].session = self.incarnation;
+                self.agents[agent].grant = None;
             }
             if sent.accepted.as_ref().is_none_or(String::is_empty) {
                 sent.accepted = Some(answer.clone());
@@ -361,67 +385,6 @@ impl World {
         (committed, store.kept, self.truth.plus_ms(wait_ms))
     }
 
-    fn request(&self, agent: usize, ask: Ask) -> Sent {
-        let knows = &self.agents[agent];
-        if ask == Ask::Again {
-            let last = knows.last.as_ref().expect("only what was sent is sent again");
-            return Sent { ask, command: last.command.clone(), accepted: None };
-        }
-        let held = knows.grant.as_ref();
-        let of = || held.expect("only a holder asks this").attempt.task.clone();
-        let claim = |task: Option<TaskId>| Claim {
-            projects: if task.is_none() { vec!["w".parse().expect("a key")] } else { Vec::new() },
-            task,
-            another: false,
-            no_recovery: false,
-        };
-        let operation: AnyOperation = match ask {
-            Ask::Claim(index) => claim(Some(task(index))).into(),
-            Ask::ClaimNext => claim(None).into(),
-            Ask::Heartbeat => Heartbeat { task: of() }.into(),
-            Ask::Checkpoint => serde_json::from_value::<WriteCheckpoint>(
-                serde_json::json!({ "task": of(), "text": "so far" }),
-            )
-            .expect("a checkpoint's input")
-            .into(),
-            Ask::Close => serde_json::from_value::<Close>(serde_json::json!({ "task": of() }))
-                .expect("a close's input")
-                .into(),
-            Ask::Release => Release { task: of(), note: None }.into(),
-            Ask::HandOff => HandOff {
-                task: of(),
-                text: "go on".to_owned(),
-                to: None,
-                evidence: Evidence::default(),
-                tree: None,
-            }
-            .into(),
-            Ask::Dispose => Dispose { task: of(), disposition: Disposition::Resume, reason: None }.into(),
-            Ask::Again => unreachable!("handled above"),
-        };
-        let fence = if matches!(ask, Ask::Claim(_) | Ask::ClaimNext) { None } else { held };
-        let epoch = held.map(|grant| grant.epoch).filter(|_| fence.is_some());
-        Sent { ask, command: self.command(agent, operation, fence, epoch), accepted: None }
-    }
-
-    fn command(
-        &self,
-        agent: usize,
-        operation: AnyOperation,
-        held: Option<&Grant>,
-        epoch: Option<Epoch>,
-    ) -> Command {
-        let id: OperationId = format!("{}-{}", NAMES[agent], self.agents[agent].sent).parse().expect("an id");
-        let envelope = Envelope {
-            caller: Some(Caller { session: session(agent), proof: proof(agent) }),
-            fence: held.map(|grant| Fence { attempt: grant.attempt.clone(), token: grant.token.clone() }),
-            token_hash: held.is_none().then(|| secret(agent).lease_token(&id).hash()),
-            operation_id: Some(id),
-            epoch,
-        };
-        Command { operation, envelope }
-    }
-
     /// What two states must have in common to have the same future. Numbers of events, names of requests and texts
     /// have no part in it.
     #[must_use]
@@ -437,7 +400,7 @@ impl World {
             .attempts
             .values()
             .map(|attempt| {
-                let whose = attempt.session.to_string();
+                let whose = attempt.session.clone();
                 let ends = (attempt.deadline.0, attempt.current, attempt.recovers.map(|g| g.0));
                 (attempt.id.clone(), whose, attempt.state as u8, ends, attempt.disposition.is_some())
             })
@@ -452,24 +415,14 @@ impl World {
                         (attempt.heartbeat_operation == last.command.envelope.operation_id)
                             .then(|| attempt.id.clone())
                     });
-                    (last.ask, fence, last.accepted.is_some(), renewed)
+                    (last.ask, fence, last.accepted.is_some(), renewed, last.incarnation)
                 });
-                (agent.grant.as_ref().map(|grant| (grant.attempt.clone(), grant.epoch)), last)
+                (agent.grant.as_ref().map(|grant| grant.attempt.clone()), last, agent.session)
             })
             .collect();
         let time = (self.truth, self.rows.fleet.time, self.wall - self.rows.fleet.wall.0);
         let used = (self.used.ticks, self.used.waits, self.used.deaths, self.used.restarts);
-        (tasks, attempts, agents, time, used, self.ended, self.granted, self.rows.fleet.epoch)
-    }
-}
-
-/// What an answer to a claim grants.
-fn grant(agent: usize, answer: &str, epoch: Epoch) -> Grant {
-    let answer: serde_json::Value = serde_json::from_str(answer).expect("answers are JSON");
-    let text = |field: &str| answer[field].as_str().expect("a text").to_owned();
-    Grant {
-        attempt: text("attempt").parse().expect("an attempt"),
-        token: secret(agent).lease_token(&text("claim_operation").parse().expect("an operation's id")),
-        epoch,
+        let backup = self.backup.as_ref().map(|rows| (rows.fleet.time, rows.fleet.event));
+        (tasks, attempts, agents, time, used, self.ended, self.granted, (self.incarnation, backup))
     }
 }

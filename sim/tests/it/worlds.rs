@@ -6,7 +6,7 @@ use tenure_sim::worlds::step::Bounds;
 
 #[test]
 fn in_every_small_world_the_promises_hold() {
-    let bounds = Bounds { ticks: 3, generations: 2, waits: 1, deaths: 1, restarts: 1 };
+    let bounds = Bounds { ticks: 3, generations: 2, waits: 1, deaths: 1, restarts: 1, restores: 1 };
     let explored = explore(&bounds, None, 30_000, &mut |states, depth| {
         eprintln!("worlds: {states} states, {depth} steps deep");
     });
@@ -21,11 +21,8 @@ fn in_every_small_world_the_promises_hold() {
 
 #[test]
 fn every_deliberate_mistake_is_found() {
-    let bounds = Bounds { ticks: 3, generations: 3, waits: 1, deaths: 1, restarts: 1 };
-    for mistake in Mistake::all()
-        .into_iter()
-        .filter(|m| *m != Mistake::Rule(tenure_core::mutant::Mutant::RestoreKeepsEpoch))
-    {
+    let bounds = Bounds { ticks: 3, generations: 3, waits: 1, deaths: 1, restarts: 1, restores: 1 };
+    for mistake in Mistake::all() {
         let explored = explore(&bounds, Some(mistake), 400_000, &mut |_, _| {});
         let trace = explored.trace();
         eprintln!("worlds: {mistake:?}, {} states\n{}", explored.states, trace.clone().unwrap_or_default());

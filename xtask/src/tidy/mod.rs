@@ -117,6 +117,7 @@ const RULES: &[Rule] = &[
     seams::manifests_keep_the_seams,
     seams::only_execute_begins_a_write,
     seams::only_rules_write_ownership,
+    seams::proofs_run_what_the_daemon_runs,
     shape::names_say_what_is_inside,
     shape::files_tell_one_story,
     matches::matches_name_every_case,

@@ -97,6 +97,25 @@ pub fn only_execute_begins_a_write(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Who runs batches: the daemon's writer, and the proofs about it.
+const RUNNERS: &[&str] =
+    &["crates/engine/src/writer.rs", "sim/src/worlds/world.rs", "sim/src/storm/coordinator.rs"];
+
+/// The proofs run the very function that the daemon runs, and the daemon runs no other.
+pub fn proofs_run_what_the_daemon_runs(tree: &Tree) -> Vec<Finding> {
+    let runs = |place: &str| {
+        let mut named = tree.rust(place).flat_map(|file| mentions(&file.source, false));
+        named.any(|mention| mention.has("execute") && mention.has("run_batch"))
+    };
+    let missing = RUNNERS.iter().filter(|place| !runs(place)).map(|place| Finding {
+        path: (*place).to_owned(),
+        line: 1,
+        rule: "one-batch",
+        message: "it must run its commands with `execute::run_batch`: what is proved is what runs".to_owned(),
+    });
+    missing.collect()
+}
+
 /// Where rows that carry ownership may be written: the rules and the import into them, the working set that keeps
 /// them.
 const OWNERS: &[&str] =
@@ -131,6 +150,18 @@ mod tests {
             ("crates/engine/src/store/sqlite.rs", text),
         ]);
         assert_eq!(lines(&outside_crates_stay_behind_their_seam(&tree)), [1, 2, 4]);
+    }
+
+    #[test]
+    fn a_writer_or_a_proof_with_another_batch_is_refused() {
+        let runs = "use crate::execute::{Command, run_batch};\n";
+        let tree = Tree::of(&[
+            (RUNNERS[0], runs),
+            (RUNNERS[1], "use tenure_engine::execute::run_batch;\n"),
+            (RUNNERS[2], "fn run_batch() {}\n"),
+        ]);
+        let found = proofs_run_what_the_daemon_runs(&tree);
+        assert_eq!(found.iter().map(|finding| finding.path.as_str()).collect::<Vec<_>>(), [RUNNERS[2]]);
     }
 
     #[test]

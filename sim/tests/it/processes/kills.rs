@@ -14,6 +14,7 @@ use tenure_core::operation::ownership::{Close, Release, WriteNote};
 use tenure_core::operation::task::CreateTask;
 use tenure_sim::agent::{Agent, Outcome, client, starting_client};
 use tenure_sim::daemon::{self, found_in};
+use tenure_sim::history::{self, logged};
 use tenure_sim::log::{Log, calls};
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::recount::{Figures, recount};
@@ -29,6 +30,11 @@ const SHELLS: u64 = 2;
 const CALLS: u64 = 24;
 /// Generous: what is asserted is that a daemon comes back at all; the figure is printed.
 const BACK_WITHIN: Duration = Duration::from_secs(10);
+
+/// The coordinator's usual lease.
+const LEASE_MS: i64 = 600_000;
+/// Time of leases and time of clients come apart by what the daemons were down and by what their starts make up for.
+const DOWN_MS: i64 = 60_000;
 
 /// One agent's part of a round: creating, claiming, noting, releasing and closing as its seed says.
 fn work(agent: &Agent, round: u64, mut seed: Seed, done: &AtomicU64) {
@@ -182,14 +188,18 @@ fn nothing_acknowledged_is_lost_and_nothing_is_doubled_when_the_daemon_is_killed
             assert_eq!(ran.code, 0, "the first command in peace goes through: {}", ran.err);
         }
     }
-    let counted = recount(&client(place.state()), &calls(&logs));
+    let logged = calls(&logs);
+    let counted = recount(&client(place.state()), &logged);
+    let history = logged::calls(&logged, DOWN_MS);
+    history::check(&history, LEASE_MS).unwrap_or_else(|why| panic!("{why}"));
     let Figures { acknowledged, refused, unknown, unknown_that_happened, events } = counted;
     eprintln!(
         "{rounds} rounds, {} daemons and {} commands killed; {acknowledged} calls acknowledged, {refused} refused, \
-         {unknown} unknown ({unknown_that_happened} of them seen to have happened), {events} events; a daemon \
+         {unknown} unknown ({unknown_that_happened} of them seen to have happened), {events} events, {} calls in histories; a daemon \
          answered again after at most {} ms",
         killed.daemons,
         killed.commands,
+        history.len(),
         killed.slowest.as_millis()
     );
     assert!(killed.daemons >= rounds && acknowledged > 50, "too quiet to prove anything");

@@ -6,6 +6,7 @@ mod cuts;
 mod full_disk;
 mod imports;
 mod kills;
+mod lock_set;
 mod lost_clients;
 mod races;
 mod read_only;
