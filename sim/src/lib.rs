@@ -13,6 +13,7 @@ pub mod cut;
 pub mod daemon;
 pub mod disk;
 pub mod fill;
+pub mod flushes;
 pub mod log;
 pub mod ownership;
 pub mod place;

@@ -129,7 +129,8 @@ impl Hold {
             let mut options = OpenOptions::new();
             let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&self.marker)?;
             file.write_all(format!("{fleet}\n").as_bytes())?;
-            file.sync_all()
+            file.sync_all()?;
+            self.marker.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
         };
         write().map_err(|error| FolderError::Io(self.marker.clone(), error))
     }
@@ -191,6 +192,7 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
     let marker = folder.join(FLEET_MARKER);
     if fs::metadata(&database).map_or(true, |found| found.len() == 0) {
         may_found(&database, &marker)?;
+        flush_above(&folder);
     }
     let failed = |error| FolderError::Io(database.clone(), error);
     let mut open = OPEN_HERE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -214,6 +216,14 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
     drop(open);
     directory.sync_all().map_err(failed)?;
     Ok(Hold { database, marker, inode, log: OnceLock::new(), _file: file })
+}
+
+/// A new folder is there for good once those above it are flushed, whoever made them. One that cannot be opened is not
+/// ours and was not made just now.
+fn flush_above(folder: &Path) {
+    for above in folder.ancestors().skip(1).filter_map(|above| File::open(above).ok()) {
+        let _ = above.sync_all();
+    }
 }
 
 fn refuse_network(path: &Path, file: &File) -> Result<(), FolderError> {

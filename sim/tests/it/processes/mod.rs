@@ -6,6 +6,7 @@ mod cuts;
 mod full_disk;
 mod kills;
 mod lost_clients;
+mod power;
 mod races;
 mod read_only;
 mod secrets;
