@@ -66,6 +66,10 @@ impl Both {
                 let operation = self.asked.len() - 1 - back % self.asked.len();
                 self.ask(operation, None)?;
             }
+            Step::Late(ms) => {
+                self.step(&Step::Pass(*ms))?;
+                return self.step(&Step::Repeat(0));
+            }
             Step::Reuse(back) => {
                 let operation = self.asked.len() - 1 - back % self.asked.len();
                 let what = What::Note { task: 1, by: By::Bare, recovery: false };
