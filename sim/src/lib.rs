@@ -14,6 +14,7 @@ pub mod daemon;
 pub mod disk;
 pub mod fill;
 pub mod flushes;
+pub mod fuzz;
 pub mod log;
 pub mod ownership;
 pub mod place;

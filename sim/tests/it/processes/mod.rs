@@ -4,10 +4,12 @@
 mod clocks;
 mod cuts;
 mod full_disk;
+mod imports;
 mod kills;
 mod lost_clients;
 mod power;
 mod races;
 mod read_only;
+mod requests;
 mod secrets;
 mod starting;
