@@ -87,9 +87,13 @@ impl Agent {
     /// Opens a session under this name.
     #[must_use]
     pub fn open(client: Client, name: &str) -> Self {
-        let session = Session::open(&client, &identity(name), &Particulars::default());
-        let session = session.unwrap_or_else(|failure| panic!("{name} opens no session: {failure}"));
-        Self { name: name.to_owned(), client, session, log: None }
+        Self::try_open(client, name).unwrap_or_else(|failure| panic!("{name} opens no session: {failure}"))
+    }
+
+    /// The same where the daemon may be gone at any moment.
+    pub fn try_open(client: Client, name: &str) -> Result<Self, Failure> {
+        let session = Session::open(&client, &identity(name), &Particulars::default())?;
+        Ok(Self { name: name.to_owned(), client, session, log: None })
     }
 
     /// The same agent, writing down what it asks and hears in a folder of logs.

@@ -94,6 +94,11 @@ impl Daemon {
         self.child.wait().expect("it is our child")
     }
 
+    /// Waits until it has ended by itself.
+    pub fn wait(&mut self) -> ExitStatus {
+        waiting::some("the daemon ends by itself", || self.child.try_wait().expect("it is our child"))
+    }
+
     /// Makes it stand still, and waits until it does.
     pub fn stop(&self) {
         signal(self.child.id(), Signal::STOP);

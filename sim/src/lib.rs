@@ -13,6 +13,8 @@ pub mod cut;
 pub mod daemon;
 pub mod disk;
 pub mod fill;
+pub mod flushes;
+pub mod fuzz;
 pub mod history;
 pub mod log;
 pub mod ownership;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tenure_client::call::Client;
 use tenure_core::model::event::Event;
 use tenure_core::model::ids::{ProjectKey, TaskId};
+use tenure_core::operation::project::ListProjects;
 use tenure_core::operation::queue::Ready;
 use tenure_core::operation::record::{History, ListEvents, Statistics};
 use tenure_core::operation::task::ListTasks;
@@ -63,6 +64,13 @@ pub fn texts(client: &Client, task: &TaskId) -> BTreeMap<String, u32> {
         *texts.entry(entry.text).or_default() += 1;
     }
     texts
+}
+
+/// The keys of all projects.
+#[must_use]
+pub fn projects(client: &Client) -> Vec<String> {
+    let listed = client.call(&ListProjects {}, None).expect("projects can be listed").value;
+    listed.projects.into_iter().map(|project| project.key.to_string()).collect()
 }
 
 /// The committed state at this moment.

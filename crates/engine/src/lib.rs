@@ -212,6 +212,13 @@ impl Engine {
     pub fn is_intact(&self) -> bool {
         self.open.hold.is_intact()
     }
+
+    /// Whether the disk did not confirm a commit. Nothing is written any more, and what the disk holds is known only
+    /// once the store is opened anew.
+    #[must_use]
+    pub fn is_unconfirmed(&self) -> bool {
+        self.open.writer.is_unconfirmed()
+    }
 }
 
 fn connect(hold: &Arc<Hold>, role: Role) -> Result<Box<dyn Driver>, StoreError> {

@@ -7,6 +7,7 @@
 //! same until somebody restarts the engine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -72,6 +73,7 @@ enum Message {
 /// The way to the writer's thread.
 pub struct Writer {
     queue: SyncSender<Message>,
+    unconfirmed: Arc<AtomicBool>,
     thread: std::sync::Mutex<Option<Thread>>,
 }
 
@@ -92,13 +94,24 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let (queue, messages) = sync_channel(QUEUE_COMMANDS);
         let clock = FleetClock::join(&fleet, &*clocks);
-        let shell = Shell { driver: Some(driver), connect, fleet, clock, clocks, durations, dead: None };
+        let unconfirmed = Arc::new(AtomicBool::new(false));
+        let told = unconfirmed.clone();
+        let shell = Shell {
+            driver: Some(driver),
+            connect,
+            fleet,
+            clock,
+            clocks,
+            durations,
+            dead: None,
+            unconfirmed: told,
+        };
         let (alive, ended) = sync_channel(0);
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
             shell.run(&messages);
             drop::<SyncSender<()>>(alive);
         })?;
-        Ok(Self { queue, thread: std::sync::Mutex::new(Some((thread, ended))) })
+        Ok(Self { queue, unconfirmed, thread: std::sync::Mutex::new(Some((thread, ended))) })
     }
 
     /// Queues a command. `reply` is called once: after the commit, or at once when too much is waiting.
@@ -123,6 +136,11 @@ impl Writer {
         });
         self.queue.send(Message::Probe(tell)).map_err(|_| stopped())?;
         answer.recv().map_err(|_| stopped())?
+    }
+
+    /// Whether the disk did not confirm a commit, so that nothing is written any more.
+    pub fn is_unconfirmed(&self) -> bool {
+        self.unconfirmed.load(Relaxed)
     }
 
     /// Finishes what is queued and ends the thread, unless that takes longer than `limit`: the thread is then left
@@ -172,6 +190,7 @@ struct Shell {
     clocks: Arc<dyn Clocks>,
     durations: Durations,
     dead: Option<StoreError>,
+    unconfirmed: Arc<AtomicBool>,
 }
 
 impl Shell {
@@ -264,7 +283,10 @@ impl Shell {
 
     fn after_failure(&mut self, error: &StoreError) {
         match error.class {
-            Class::Sync => self.dead = Some(error.clone()),
+            Class::Sync => {
+                self.dead = Some(error.clone());
+                self.unconfirmed.store(true, Relaxed);
+            }
             // Whether the last commit happened is found out by whoever asks again, on a new connection.
             Class::Lost | Class::Io => self.driver = None,
             Class::Busy

@@ -1,5 +1,7 @@
 //! Answers as people read them. What programs read is the answer itself, with `--json`.
 
+#[cfg(test)]
+mod hostile;
 mod list;
 mod ownership;
 mod page;

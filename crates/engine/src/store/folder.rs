@@ -129,7 +129,8 @@ impl Hold {
             let mut options = OpenOptions::new();
             let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&self.marker)?;
             file.write_all(format!("{fleet}\n").as_bytes())?;
-            file.sync_all()
+            file.sync_all()?;
+            self.marker.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
         };
         write().map_err(|error| FolderError::Io(self.marker.clone(), error))
     }
@@ -194,6 +195,7 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
     let (database, marker) = places(&folder);
     if is_empty(&database) {
         may_found(&database, &marker)?;
+        flush_above(&folder);
     }
     let hold = lock(database, marker)?;
     directory.sync_all().map_err(failed)?;
@@ -242,6 +244,14 @@ fn lock(database: PathBuf, marker: PathBuf) -> Result<Hold, FolderError> {
     open.insert(inode);
     drop(open);
     Ok(Hold { database, marker, inode, log: OnceLock::new(), _file: file })
+}
+
+/// A new folder is there for good once those above it are flushed, whoever made them. One that cannot be opened is not
+/// ours and was not made just now.
+fn flush_above(folder: &Path) {
+    for above in folder.ancestors().skip(1).filter_map(|above| File::open(above).ok()) {
+        let _ = above.sync_all();
+    }
 }
 
 fn refuse_network(path: &Path, file: &File) -> Result<(), FolderError> {

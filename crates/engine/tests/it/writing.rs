@@ -257,9 +257,11 @@ fn a_busy_store_fails_one_batch_and_a_lost_one_is_connected_again() {
 fn a_commit_that_the_disk_did_not_confirm_is_the_writers_end() {
     let (writer, control) = writer();
     writer.probe().expect("it works");
+    assert!(!writer.is_unconfirmed());
     *control.fail_commit.lock().expect("no panic") = Some(Class::Sync);
     for _ in 0..3 {
         assert_eq!(class(hear(&writer, note())), Some(Class::Sync));
+        assert!(writer.is_unconfirmed(), "whoever runs it must hear");
     }
     assert_eq!(writer.probe().expect_err("it is over").class, Class::Sync);
     assert_eq!(control.connects.load(SeqCst), 1);

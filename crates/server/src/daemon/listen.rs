@@ -53,7 +53,7 @@ pub(super) async fn serve<T>(
         tokio::select! {
             _ = stopping.wait_for(|stop| *stop) => break,
             _ = check.tick() => if !still_ours() {
-                tracing::warn!("the folder, the socket or the database is no longer ours");
+                tracing::warn!("the folder, the socket or the database is no longer ours, or the disk failed");
                 break;
             },
             accepted = accept(&listener, &connections) => match accepted {

@@ -81,7 +81,7 @@ pub fn serve(folder: &Path, options: &Options) -> ExitCode {
     report::let_go(options.detach);
     match started.listen_for_signals().run() {
         Ended::Closed => ExitCode::SUCCESS,
-        Ended::StoreLost | Ended::Unfinished => ExitCode::FAILURE,
+        Ended::StoreLost | Ended::Unconfirmed | Ended::Unfinished => ExitCode::FAILURE,
     }
 }
 
@@ -116,6 +116,8 @@ pub enum Ended {
     Closed,
     /// The store's files were deleted or replaced under it.
     StoreLost,
+    /// The disk did not confirm a commit. Whoever waited for it was told that nobody can tell.
+    Unconfirmed,
     /// The store did not finish in time. What it did not commit, nobody was told.
     Unfinished,
 }
@@ -222,8 +224,11 @@ impl Daemon {
             Ok(runtime) => {
                 let listener = listening.listener;
                 let served = runtime.block_on(async {
-                    let still_ours =
-                        || socket::is_ours(&folder, listening.identity) && app.engine().is_intact();
+                    let still_ours = || {
+                        let engine = app.engine();
+                        let sound = engine.is_intact() && !engine.is_unconfirmed();
+                        sound && socket::is_ours(&folder, listening.identity)
+                    };
                     let going = || (going_lock(&folder), Instant::now() + finish);
                     let router = router(app.clone());
                     listen::serve(listener, router, app.stop(), signals, finish, still_ours, going).await
@@ -243,15 +248,19 @@ impl Daemon {
         let (going, deadline) = going;
         let left = deadline.saturating_duration_since(Instant::now());
         let closed = app.engine().close_within(left.max(CLOSE_TIMEOUT));
-        let ended = match app.engine().is_intact() {
-            false => Ended::StoreLost,
-            true if closed => Ended::Closed,
-            true => Ended::Unfinished,
+        let ended = match (app.engine().is_intact(), app.engine().is_unconfirmed()) {
+            (false, _) => Ended::StoreLost,
+            (true, true) => Ended::Unconfirmed,
+            (true, false) if closed => Ended::Closed,
+            (true, false) => Ended::Unfinished,
         };
         match ended {
             Ended::Closed => {}
             Ended::StoreLost => tracing::error!(
                 "the database or its log was deleted or replaced while it was open; put it back from a backup"
+            ),
+            Ended::Unconfirmed => tracing::error!(
+                "the disk did not confirm a commit; what it holds is read when the next daemon opens the store"
             ),
             Ended::Unfinished => tracing::error!(
                 "the store did not finish in time; what it did not commit was not acknowledged"

@@ -74,7 +74,7 @@ fn create(title: &str) -> CreateTask {
     serde_json::from_value(json!({ "project": PROJECT, "title": title })).expect("the input fits")
 }
 
-fn close(task: &TaskId) -> Close {
+pub fn close(task: &TaskId) -> Close {
     serde_json::from_value(json!({ "task": task })).expect("the input fits")
 }
 

@@ -3,12 +3,15 @@
 
 mod clocks;
 mod cuts;
+mod exports;
 mod full_disk;
 mod imports;
 mod kills;
 mod lock_set;
 mod lost_clients;
+mod power;
 mod races;
 mod read_only;
+mod requests;
 mod secrets;
 mod starting;

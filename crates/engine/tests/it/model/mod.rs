@@ -20,7 +20,7 @@ use self::played::play;
 use self::steps::steps;
 
 /// How many sequences are played unless the environment asks for more.
-const CASES: u32 = 256;
+const CASES: u32 = 192;
 const STEPS_MAX: usize = 60;
 /// What must have been heard, or the sequences were too dull to prove anything.
 const HEARD: [&str; 16] = [

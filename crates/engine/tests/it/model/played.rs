@@ -66,6 +66,10 @@ impl Both {
                 let operation = self.asked.len() - 1 - back % self.asked.len();
                 self.ask(operation, None)?;
             }
+            Step::Late(ms) => {
+                self.step(&Step::Pass(*ms))?;
+                return self.step(&Step::Repeat(0));
+            }
             Step::Reuse(back) => {
                 let operation = self.asked.len() - 1 - back % self.asked.len();
                 let what = What::Note { task: 1, by: By::Bare, recovery: false };
@@ -92,9 +96,9 @@ impl Both {
                 self.model.background();
             }
         }
-        differ("", &self.model.visible(), &self.visible())?;
-        // In turn, because every question costs time that more sequences use better.
+        // Every second task, and one explanation in turn: questions cost time that more sequences use better.
         self.steps += 1;
+        differ("", &self.model.visible(self.steps), &self.visible())?;
         let Some(turn) = self.steps.checked_rem(self.model.tasks()) else { return Ok(()) };
         let number = turn + 1;
         let explained = self.world.ask(Explain { task: id(number).parse().expect("an id") });
@@ -146,10 +150,10 @@ impl Both {
         let ready: Vec<&Value> = each(&listed["tasks"]).map(|task| &task["id"]).collect();
         assert_eq!(listed["total"], ready.len(), "the total");
         let mut tasks = BTreeMap::new();
-        for number in 1.. {
+        for number in (1..=self.model.tasks()).filter(|number| (number + self.steps).is_multiple_of(2)) {
             let shown =
                 self.world.asked(ShowTask { task: id(number).parse().expect("an id"), entries: None });
-            let Ok(shown) = shown else { break };
+            let shown = shown.expect("the model has it");
             tasks.insert(id(number), self.shown(&shown["task"]));
         }
         let sessions = self.world.ask(operation("session.list", json!({})));

@@ -16,6 +16,8 @@ pub enum Step {
     Ask(Ask),
     /// An earlier request again, with its operation id; 0 is the last one.
     Repeat(usize),
+    /// The last request again after so long: its answer was lost.
+    Late(i64),
     /// Another request, a note, under the operation id of an earlier one.
     Reuse(usize),
     /// Both clocks go on.
@@ -113,7 +115,7 @@ pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         70 => asking,
         1 => leaving,
-        4 => Just(Step::Repeat(0)),
+        4 => prop_oneof![Just(0), Just(SECOND), Just(5 * MINUTE)].prop_map(Step::Late),
         4 => (0..8_usize).prop_map(Step::Repeat),
         2 => (0..8_usize).prop_map(Step::Reuse),
         9 => passing.prop_map(Step::Pass),
@@ -151,7 +153,7 @@ fn what() -> impl Strategy<Value = What> {
         2 => (task(), edge(), task()).prop_map(|(task, edge, on)| What::Remove { task, edge, on }),
         9 => task().prop_map(|task| What::Claim { task }),
         6 => any::<bool>().prop_map(|another| What::Next { another }),
-        6 => (task(), often_own()).prop_map(|(task, by)| What::Heartbeat { task, by }),
+        8 => (task(), often_own()).prop_map(|(task, by)| What::Heartbeat { task, by }),
         3 => (task(), often_own(), any::<bool>())
             .prop_map(|(task, by, recovery)| What::Note { task, by, recovery }),
         2 => (task(), often_own()).prop_map(|(task, by)| What::Dispose { task, by }),
