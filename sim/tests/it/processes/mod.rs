@@ -8,5 +8,6 @@ mod kills;
 mod lost_clients;
 mod races;
 mod read_only;
+mod restoring;
 mod secrets;
 mod starting;
