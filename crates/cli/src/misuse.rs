@@ -198,7 +198,7 @@ mod tests {
             (&["done"], &["tenure close"]),
             (&["status"], &["tenure next", "tenure show", "tenure stats"]),
             (&["defer", "afc-1"], &["tenure task defer"]),
-            (&["--session", "task", "verify"], &["tenure audit verify"]),
+            (&["--session", "task", "verify"], &["tenure audit verify", "tenure backup verify"]),
             (&["task", "add"], &["tenure task create"]),
             (&["task", "done"], &["tenure close"]),
             (&["task", "claim"], &["tenure claim"]),

@@ -105,7 +105,7 @@ pub struct Actor {
 pub struct Event {
     /// The version of this layout.
     pub v: u32,
-    /// Its number, without gaps.
+    /// Its number, without gaps within an epoch.
     pub number: EventNumber,
     /// The fleet's incarnation.
     pub epoch: Epoch,

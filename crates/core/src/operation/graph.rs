@@ -75,7 +75,7 @@ input! {
         /// The task that is blocked
         pub task: TaskId,
         /// The blocker's number within the task
-        #[cfg_attr(feature = "cli", arg(value_parser = super::arguments::number::<u32>(1..)))]
+        #[cfg_attr(feature = "cli", arg(value_parser = super::arguments::number::<u64>(1..)))]
         pub number: u64,
         /// How it was resolved
         #[cfg_attr(feature = "cli", arg(long))]

@@ -85,7 +85,7 @@ output! {
     pub struct Counts {
         /// Tasks by status, per project.
         pub projects: BTreeMap<String, BTreeMap<String, u64>>,
-        /// How many events were recorded.
+        /// The number of the last event.
         pub events: u64,
         /// What this is true at.
         pub as_of: AsOf,

@@ -13,5 +13,6 @@ mod power;
 mod races;
 mod read_only;
 mod requests;
+mod restoring;
 mod secrets;
 mod starting;

@@ -83,6 +83,7 @@ fn no_secret_is_anywhere_but_in_its_own_session_s_file() {
         &["doctor", "--json"],
         &["config", "show", "--json"],
         &["audit", "verify", "--json"],
+        &["backup", "create", "../backup.db", "--json"],
     ] {
         outputs.push(bob.run(words));
     }
