@@ -24,3 +24,4 @@ pub mod shell;
 pub mod store;
 pub mod storm;
 pub mod waiting;
+pub mod worlds;

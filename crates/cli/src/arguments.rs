@@ -7,8 +7,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
 use crate::command::{
-    audit, blocker, call, config, demo, dependency, doctor, help, import, init, ownership, project, queue,
-    record, serve, session, start, task, version,
+    audit, backup, blocker, call, config, demo, dependency, doctor, help, import, init, ownership, project,
+    queue, record, restore, serve, session, start, task, version,
 };
 use crate::context::Context;
 use crate::interrupt;
@@ -86,6 +86,10 @@ enum Command {
     /// Check the record
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Keep a copy of the store
+    #[command(subcommand)]
+    Backup(backup::Command),
+    Restore(restore::Restore),
     /// Bring in another tracker's tasks
     #[command(subcommand)]
     Import(import::Command),
@@ -153,6 +157,8 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Events(events)) => context.perform(&events),
         Some(Command::Stats(statistics)) => context.perform(&statistics),
         Some(Command::Audit(audit::Command::Verify)) => audit::verify(context),
+        Some(Command::Backup(command)) => backup::run(&command, context),
+        Some(Command::Restore(restore)) => restore::run(&restore, context),
         Some(Command::Import(command)) => import::run(command, context),
         Some(Command::Init(init)) => init::run(init, context),
         Some(Command::Demo(demo)) => demo::run(&demo, context),

@@ -20,8 +20,8 @@ use crate::transport::{Cut, Reply, Wire};
 
 /// How long one call may take, its repetitions included.
 const CALL_PATIENCE: Duration = Duration::from_secs(20);
-/// The same for the import of a large file.
-const IMPORT_PATIENCE: Duration = Duration::from_secs(300);
+/// The same for the import of a large file, and for a backup.
+const LONG_PATIENCE: Duration = Duration::from_secs(300);
 /// How often it is looked whether a daemon that was asked to stop has gone.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -122,9 +122,9 @@ impl Client {
         if let Some(fleet) = self.fleet.get() {
             return Ok(fleet);
         }
-        let noted = private::read_own(&self.folder.join(wire::FLEET_MARKER)).unwrap_or_default();
-        let fleet = match String::from_utf8(noted) {
-            Ok(noted) if !noted.trim().is_empty() => noted.trim().to_owned(),
+        let noted = private::read_own(&self.folder.join(wire::FLEET_MARKER), private::SMALL_FILE_BYTES);
+        let fleet = match noted.ok().and_then(|noted| String::from_utf8(noted).ok()) {
+            Some(noted) if !noted.trim().is_empty() => noted.trim().to_owned(),
             _ => self.info()?.fleet,
         };
         Ok(self.fleet.get_or_init(|| fleet))
@@ -133,6 +133,13 @@ impl Client {
     /// Asks a question that is no operation, e.g. `/api/v1/audit`.
     pub fn get(&self, target: &str) -> Result<Vec<u8>, Failure> {
         Ok(self.exchange(&question(target), &[], CALL_PATIENCE)?)
+    }
+
+    /// Asks the local daemon for a backup, as an absolute path and whether an earlier backup is replaced.
+    pub fn backup(&self, file: &str, replace: bool) -> Result<Vec<u8>, Failure> {
+        let target = format!("{}{}", wire::API, wire::BACKUPS);
+        let body = serde_json::json!({ "file": file, "replace": replace }).to_string();
+        Ok(self.exchange(&Route { method: "POST", target, body: Some(body) }, &[], LONG_PATIENCE)?)
     }
 
     /// Sends a request until its outcome is known, at most so long.
@@ -236,7 +243,7 @@ fn question(target: &str) -> Route {
 
 /// How long a call may take in all.
 pub(crate) fn patience(operation: &str) -> Duration {
-    if operation.starts_with("import.") { IMPORT_PATIENCE } else { CALL_PATIENCE }
+    if operation.starts_with("import.") { LONG_PATIENCE } else { CALL_PATIENCE }
 }
 
 /// Reads a reply's status and, where it is a refusal, its problem.

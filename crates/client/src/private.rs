@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 
 use crate::failure::Failure;
 
-/// Most bytes that a file of settings or secrets is read for.
+/// Most bytes that a file of settings is read for.
 pub const SMALL_FILE_BYTES: usize = 1024 * 1024;
 
 /// What others may not do in a state folder that somebody made beforehand: change it. Its files are private each.
@@ -63,9 +63,9 @@ pub fn read(path: &Path, bytes_max: usize) -> std::io::Result<Vec<u8>> {
 }
 
 /// The same for a file of ours, through no link.
-pub fn read_own(path: &Path) -> std::io::Result<Vec<u8>> {
+pub fn read_own(path: &Path, bytes_max: usize) -> std::io::Result<Vec<u8>> {
     let flags = flags(OFlags::NONBLOCK | OFlags::NOFOLLOW);
-    bounded(OpenOptions::new().read(true).custom_flags(flags).open(path)?, SMALL_FILE_BYTES)
+    bounded(OpenOptions::new().read(true).custom_flags(flags).open(path)?, bytes_max)
 }
 
 /// Reads a small regular text file.
@@ -124,7 +124,7 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).expect("linked");
         assert_eq!(read(&link, 10).expect("read"), b"0123456789");
         assert_eq!(read(&file, 9).expect_err("long").kind(), ErrorKind::FileTooLarge);
-        read_own(&link).expect_err("a link");
+        read_own(&link, 10).expect_err("a link");
         options().append(true).open(&link).expect_err("a link");
     }
 }

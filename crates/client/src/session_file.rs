@@ -22,6 +22,7 @@ use serde_json::Value;
 use tenure_core::model::ids::{
     AttemptId, ConversationId, Epoch, OperationId, PrincipalName, SessionId, TaskId,
 };
+use tenure_core::model::limits::IMPORT_BYTES;
 use tenure_core::secret::SessionSecret;
 
 use crate::failure::Failure;
@@ -31,6 +32,8 @@ use crate::{clock, private, processes};
 const VERSION: u32 = 1;
 /// A file that would grow beyond this many bytes is replaced by its last record.
 const FILE_BYTES: u64 = 64 * 1024;
+/// Longest record, in bytes: a few requests of the largest kind may be pending at once.
+const RECORD_BYTES: usize = 4 * IMPORT_BYTES;
 
 /// What the file holds.
 #[derive(Clone, Serialize, Deserialize)]
@@ -187,7 +190,7 @@ impl SessionFile {
     /// What it holds; nothing when there is no such session.
     pub fn read(&self) -> Result<Option<Record>, Failure> {
         self.check_folders()?;
-        let bytes = match private::read_own(&self.path) {
+        let bytes = match private::read_own(&self.path, RECORD_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Failure::file("read", &self.path, &error)),
@@ -276,6 +279,10 @@ impl SessionFile {
     fn write(&self, record: &Record) -> std::io::Result<()> {
         // The line end before it closes whatever an earlier writer could not.
         let line = [b"\n", serde_json::to_vec(record)?.as_slice(), b"\n"].concat();
+        if line.len() > RECORD_BYTES {
+            let wrong = format!("it would be longer than {RECORD_BYTES} bytes: too much is on its way");
+            return Err(std::io::Error::new(ErrorKind::FileTooLarge, wrong));
+        }
         match private::options().append(true).open(&self.path) {
             Ok(mut file) if file.metadata()?.len() + line.len() as u64 <= FILE_BYTES => file.write_all(&line),
             Ok(_) => self.replace(&line, false),

@@ -8,6 +8,9 @@ pub const PROTOCOL_MIN: u32 = 1;
 /// Where the operations are: their paths are below this one.
 pub const API: &str = "/api/v1";
 
+/// Where the local daemon writes backups, below [`API`].
+pub const BACKUPS: &str = "/backups";
+
 /// The calling session's id.
 pub const SESSION: &str = "Tenure-Session";
 /// What proves the session: 64 hexadecimal digits, a secret.

@@ -29,8 +29,7 @@ pub fn admit(
     if let Some(epoch) = call.envelope.epoch
         && epoch != call.epoch
     {
-        let detail = format!("the request is for incarnation {epoch}, the fleet is in {}", call.epoch);
-        return Err(Refusal::new(Code::EpochChanged, detail));
+        return Err(Refusal::restored("the session of this request", epoch, call.epoch));
     }
     match spec.access {
         Access::Anyone | Access::Coordinator => Ok(()),

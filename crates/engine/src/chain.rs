@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use tenure_core::model::event::{Event, Receipt, chain_hash};
-use tenure_core::model::ids::{Digest, EventNumber, OperationId, PrincipalName};
+use tenure_core::model::ids::{Digest, Epoch, EventNumber, OperationId, PrincipalName};
 use tenure_core::working_set::receipt_digest;
 use tenure_core::working_set::table::Table;
 
@@ -47,7 +47,7 @@ pub enum FlawKind {
     Inserted,
     /// It does not carry on from the event before it: its bytes or its hash changed, or it stood elsewhere.
     Broken,
-    /// Its bytes say another number, kind, project or task than its row.
+    /// Its bytes say another number, kind, project or task than its row, or another epoch than the event before it.
     Misplaced,
     /// It is the last one, and the fleet row has another hash.
     NotTheHead,
@@ -79,22 +79,24 @@ pub fn verify(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<
 }
 
 fn walk(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
-    let fleet = fleet::existing(driver)?;
+    let fleet = fleet::existing_of_any_schema(driver)?;
     let mut report = ChainReport { events: 0, receipts: 0, head: Digest([0; 32]), flaw: None };
-    let mut last = EventNumber(0);
+    let mut last = Place { number: EventNumber(0), epoch: None };
     loop {
-        let rows = rows_after(driver, last, None, EVENTS)?;
+        let rows = rows_after(driver, last.number, None, EVENTS)?;
         if rows.is_empty() {
             break;
         }
         let mut vouched = BTreeMap::new();
         for row in rows {
-            if let Err(kind) = follows(&row, last, fleet.event, &mut report.head, &mut vouched) {
-                let event = if kind == FlawKind::Missing { EventNumber(last.0 + 1) } else { row.number };
-                report.flaw = Some(Flaw { event, kind });
-                return Ok(report);
+            match follows(&row, last, fleet.event, &mut report.head, &mut vouched) {
+                Ok(epoch) => last = Place { number: row.number, epoch: Some(epoch) },
+                Err(kind) => {
+                    let event = if kind == FlawKind::Missing { last.next() } else { row.number };
+                    report.flaw = Some(Flaw { event, kind });
+                    return Ok(report);
+                }
             }
-            last = row.number;
             report.events += 1;
         }
         report.flaw = receipts(driver, vouched, &mut report.receipts)?;
@@ -103,10 +105,10 @@ fn walk(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<ChainR
         }
         progress(report.events);
     }
-    if last != fleet.event {
-        report.flaw = Some(Flaw { event: EventNumber(last.0 + 1), kind: FlawKind::Missing });
+    if last.number != fleet.event {
+        report.flaw = Some(Flaw { event: last.next(), kind: FlawKind::Missing });
     } else if report.head != fleet.head {
-        report.flaw = Some(Flaw { event: last, kind: FlawKind::NotTheHead });
+        report.flaw = Some(Flaw { event: last.number, kind: FlawKind::NotTheHead });
     }
     Ok(report)
 }
@@ -114,31 +116,53 @@ fn walk(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<ChainR
 /// The receipts that events vouch for: whose they are, the event, and the digest of the answer.
 type Vouched = BTreeMap<(PrincipalName, OperationId), (EventNumber, Digest)>;
 
-/// Checks one row against the one before it and moves the head on.
+/// How far the walk has come: the last event, and the epoch that it belongs to.
+#[derive(Clone, Copy)]
+struct Place {
+    number: EventNumber,
+    epoch: Option<Epoch>,
+}
+
+impl Place {
+    fn next(self) -> EventNumber {
+        EventNumber(self.number.0 + 1)
+    }
+
+    /// Whether this event begins the epoch after the one that was walked through. Only then may its number be another
+    /// than the next.
+    fn ends_before(self, event: &Event) -> bool {
+        self.epoch.is_some_and(|epoch| event.begins_epoch_after(self.number, epoch))
+    }
+}
+
+/// Checks one row against the one before it, moves the head on, and says which epoch it belongs to.
 fn follows(
     row: &EventRow,
-    last: EventNumber,
+    last: Place,
     end: EventNumber,
     head: &mut Digest,
     vouched: &mut Vouched,
-) -> Result<(), FlawKind> {
+) -> Result<Epoch, FlawKind> {
     if row.number > end {
         return Err(FlawKind::Inserted);
     }
-    if row.number.0 != last.0 + 1 {
+    let event = serde_json::from_str::<Event>(&row.bytes);
+    let begins = event.as_ref().is_ok_and(|event| last.ends_before(event));
+    if row.number != last.next() && !begins {
         return Err(FlawKind::Missing);
     }
     let hash = chain_hash(head, &row.bytes);
     if row.hash != hash.to_string() {
         return Err(FlawKind::Broken);
     }
-    let event: Event = serde_json::from_str(&row.bytes).map_err(|_| FlawKind::Broken)?;
+    let event = event.map_err(|_| FlawKind::Broken)?;
     let project = event.project.as_ref().map(ToString::to_string);
     let task = event.task.as_ref().map(ToString::to_string);
     if event.number != row.number
         || event.kind.as_str() != row.kind
         || project != row.project
         || task != row.task
+        || last.epoch.is_some_and(|epoch| event.epoch != epoch && !begins)
     {
         return Err(FlawKind::Misplaced);
     }
@@ -146,7 +170,7 @@ fn follows(
     if let (Some(digest), Some(key)) = (event.receipt, receipt_key(&event)) {
         vouched.insert(key, (event.number, digest));
     }
-    Ok(())
+    Ok(event.epoch)
 }
 
 /// Under whose name and id the receipt of an event's operation is kept. What the coordinator does by itself has none.

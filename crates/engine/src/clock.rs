@@ -108,6 +108,7 @@ mod tests {
             wall: WallTime(wall),
             event: EventNumber(1),
             head: Digest([0; 32]),
+            floor: 0,
         }
     }
 

@@ -91,7 +91,7 @@ pub fn prepare(
 /// Creates the fleet row and the event that the chain begins with.
 fn found(driver: &mut dyn Driver, id: String, wall: WallTime) -> Result<Fleet, StoreError> {
     let (epoch, time) = (Epoch(1), FleetTime(0));
-    let fleet = Fleet { id, epoch, time, wall, event: EventNumber(0), head: Digest([0; 32]) };
+    let fleet = Fleet { id, epoch, time, wall, event: EventNumber(0), head: Digest([0; 32]), floor: 0 };
     fleet::create(driver, &fleet)?;
     let data = serde_json::json!({ "fleet": fleet.id });
     let mut set = WorkingSet::new(fleet);
@@ -143,7 +143,7 @@ fn read_within(
 }
 
 /// Begins a write, does something in it, and makes it durable or takes it back.
-fn write<S: Store + ?Sized, T>(
+pub(crate) fn write<S: Store + ?Sized, T>(
     store: &mut S,
     within: impl FnOnce(&mut S) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
@@ -214,7 +214,7 @@ fn run<S: Store + ?Sized>(
         if let Some(Some(receipt)) = set.receipts.get(key)
             && !is_judged_anew
         {
-            let stored = replay(receipt, *print, call.now.wall);
+            let stored = replay(receipt, *print, &call);
             return Ok(stored.and_then(|answer| present(operation, answer, now)));
         }
     }
@@ -254,7 +254,10 @@ fn run<S: Store + ?Sized>(
 
 /// What a receipt says to whoever uses its operation id again. An old answer is gone, whether or not the background
 /// has come by yet.
-fn replay(receipt: &Receipt, print: Digest, now: WallTime) -> Result<String, Refusal> {
+fn replay(receipt: &Receipt, print: Digest, call: &Call) -> Result<String, Refusal> {
+    if receipt.epoch != call.epoch {
+        return Err(Refusal::restored("the answer to this operation id", receipt.epoch, call.epoch));
+    }
     if receipt.fingerprint != print {
         let detail = format!(
             "operation id {} was used for another `{}` before",
@@ -262,7 +265,7 @@ fn replay(receipt: &Receipt, print: Digest, now: WallTime) -> Result<String, Ref
         );
         return Err(Refusal::new(Code::OperationConflict, detail));
     }
-    let kept = receipt.answer.clone().filter(|_| receipt.at >= Receipt::kept_since(now));
+    let kept = receipt.answer.clone().filter(|_| receipt.at >= Receipt::kept_since(call.now.wall));
     kept.ok_or_else(|| {
         let detail = format!("operation id {} was answered long ago", receipt.operation_id);
         Refusal::new(Code::ReceiptExpired, detail)

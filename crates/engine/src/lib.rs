@@ -8,11 +8,13 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod admission;
+pub mod backup;
 pub mod chain;
 pub mod clock;
 pub mod execute;
 pub mod outcome;
 mod readers;
+pub mod restore;
 pub mod store;
 pub mod writer;
 
@@ -22,11 +24,13 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use tenure_core::envelope::Envelope;
+use tenure_core::model::backup::Manifest;
 use tenure_core::model::ids::{Epoch, EventNumber};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::time::{FleetTime, WallTime};
 use tenure_core::operation::catalog::AnyOperation;
 
+use backup::BackupError;
 use chain::ChainReport;
 use clock::{Clocks, MachineClocks};
 pub use execute::Command;
@@ -182,6 +186,13 @@ impl Engine {
     /// Walks the whole record and checks every link of it. `progress` hears how many events are behind it.
     pub fn verify_chain(&self, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
         self.open.readers.ask(|driver| chain::verify(driver, progress))
+    }
+
+    /// Writes a backup of the last committed state into a file, and its manifest beside it; see [`backup::create`].
+    pub fn backup(&self, file: &Path, replace: bool) -> Result<Manifest, BackupError> {
+        let now = WallTime(self.open.options.clocks.wall_ms());
+        let written = self.open.readers.ask(|driver| Ok(backup::create::create(driver, file, replace, now)));
+        written.map_err(|error| BackupError::Store(self.open.hold.database().to_owned(), error))?
     }
 
     /// Finishes what is queued and ends the writer. Questions are still answered by clones that are left.

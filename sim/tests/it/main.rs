@@ -5,3 +5,4 @@ mod histories;
 mod lock_set;
 mod processes;
 mod storm;
+mod worlds;

@@ -9,6 +9,8 @@ pub struct Mention {
     pub segments: Vec<String>,
     /// From 1.
     pub line: usize,
+    /// Whether a `use` brings it in; a single word elsewhere may be anything.
+    pub is_used: bool,
 }
 
 impl Mention {
@@ -49,7 +51,7 @@ pub fn mentions(source: &Source, tests_too: bool) -> Vec<Mention> {
                     segments.push(next.clone());
                     at += 2;
                 }
-                found.push(Mention { segments, line: *line });
+                found.push(Mention { segments, line: *line, is_used: false });
                 at += 1;
             }
             Token::Colons | Token::Other(_) => at += 1,
@@ -69,12 +71,12 @@ fn use_tree(tokens: &[(Token, usize)], mut at: usize, prefix: &[String], found: 
                 segments.push(word.clone());
                 at += 1;
                 if !matches!(tokens.get(at), Some((Token::Colons, _))) {
-                    found.push(Mention { segments: segments.clone(), line: *line });
+                    found.push(Mention { segments: segments.clone(), line: *line, is_used: true });
                 }
             }
             Token::Other('*') => {
                 segments.push("*".to_owned());
-                found.push(Mention { segments: segments.clone(), line: *line });
+                found.push(Mention { segments: segments.clone(), line: *line, is_used: true });
                 at += 1;
             }
             Token::Other('{') => {
@@ -132,7 +134,8 @@ mod tests {
     #[test]
     fn paths_in_code_are_found_with_their_lines() {
         let found = mentions(&Source::read("let a =\n    std::env::var(b);", false), false);
-        assert_eq!(found[2], Mention { segments: vec!["std".into(), "env".into(), "var".into()], line: 2 });
+        let segments = ["std", "env", "var"].map(str::to_owned).to_vec();
+        assert_eq!(found[2], Mention { segments, line: 2, is_used: false });
         assert!(found[2].begins("std::env") && found[2].has("var") && !found[2].begins("std::fs"));
     }
 }

@@ -42,8 +42,8 @@ pub fn outside_crates_stay_behind_their_seam(tree: &Tree) -> Vec<Finding> {
     for file in files.filter(|file| !measures(&file.path)) {
         for mention in mentions(&file.source, true) {
             let named = SEAMS.iter().find(|seam| mention.segments[0] == seam.name.replace('-', "_"));
-            let path = mention.segments.len() > 1;
-            if let Some(seam) = named.filter(|_| path)
+            let is_crate = mention.is_used || mention.segments.len() > 1;
+            if let Some(seam) = named.filter(|_| is_crate)
                 && !seam.places.iter().any(|place| file.path.starts_with(place))
             {
                 let message = format!(
@@ -124,12 +124,13 @@ mod tests {
 
     #[test]
     fn rusqlite_outside_its_file_is_refused() {
-        let text = "use rusqlite::Connection;\nfn a(b: &rusqlite::Row) {}\nlet rusqlite = 1;\n";
+        let text =
+            "use rusqlite::Connection;\nfn a(b: &rusqlite::Row) {}\nlet rusqlite = 1;\nuse rusqlite as db;\n";
         let tree = Tree::of(&[
             ("crates/engine/src/store/task.rs", text),
             ("crates/engine/src/store/sqlite.rs", text),
         ]);
-        assert_eq!(lines(&outside_crates_stay_behind_their_seam(&tree)), [1, 2]);
+        assert_eq!(lines(&outside_crates_stay_behind_their_seam(&tree)), [1, 2, 4]);
     }
 
     #[test]

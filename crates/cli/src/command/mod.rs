@@ -1,6 +1,7 @@
 //! The commands, one file per noun.
 
 pub mod audit;
+pub mod backup;
 pub mod blocker;
 pub mod call;
 pub mod config;
@@ -14,6 +15,7 @@ pub mod ownership;
 pub mod project;
 pub mod queue;
 pub mod record;
+pub mod restore;
 pub mod serve;
 pub mod session;
 pub mod start;

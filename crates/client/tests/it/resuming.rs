@@ -5,6 +5,7 @@ use std::process::Command;
 use serde_json::json;
 use tenure_client::session::{Particulars, Session};
 use tenure_client::session_file::Pending;
+use tenure_core::model::limits::IMPORT_BYTES;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::ownership::Claim;
 use tenure_core::operation::session::CloseSession;
@@ -130,6 +131,23 @@ fn nothing_new_is_done_while_something_old_stays_uncertain() {
     assert_eq!(client.call(&claim(), Some(&session)).expect_err("cut").code(), Code::CannotTell);
     let requests = requests.lock().expect("not poisoned").clone();
     assert!(requests.iter().all(|request| request.header("Idempotency-Key") == "left-behind"));
+}
+
+#[test]
+fn the_largest_request_is_kept_and_what_could_not_be_read_again_is_not_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fake::daemon(folder.path(), |_, _| Reply::Cut);
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    let large = |bytes| {
+        let input = json!({ "text": "x".repeat(bytes) });
+        session.file.edit(|record| record.pending.push(Pending { input, ..pending(0, 0) }))
+    };
+    large(IMPORT_BYTES).expect("stored");
+    assert_eq!(left(&session), 1);
+    let failure = large(4 * IMPORT_BYTES).expect_err("too much");
+    assert!(failure.to_string().contains("too much is on its way"), "{failure}");
+    assert_eq!(left(&session), 1);
 }
 
 #[test]

@@ -22,6 +22,8 @@ text_enum! {
         Closed = "closed",
         /// Ended because the task was cancelled or force-released.
         Cancelled = "cancelled",
+        /// A restore of the fleet made it void. It is recovered like an expired one.
+        Voided = "voided",
         /// Another tracker's attempt, over before it came here.
         Imported = "imported",
     }

@@ -16,6 +16,8 @@ text_enum! {
     EventKind {
         /// The store was created.
         FleetCreated = "fleet_created",
+        /// A backup was put in the place of the store: a new epoch begins, at a number that was never handed out.
+        FleetRestored = "fleet_restored",
         /// A principal was first seen.
         PrincipalCreated = "principal_created",
         /// A session was opened.
@@ -60,6 +62,8 @@ text_enum! {
         TaskClaimed = "task_claimed",
         /// A lease ended before its holder did.
         LeaseExpired = "lease_expired",
+        /// A restore ended a lease.
+        AttemptVoided = "attempt_voided",
         /// The holder gave the task back.
         TaskReleased = "task_released",
         /// The holder gave the task back with a note.
@@ -130,6 +134,19 @@ pub struct Event {
     pub receipt: Option<Digest>,
 }
 
+impl Event {
+    /// Whether it begins an epoch right after this event, however far its number is from it. Everything else carries
+    /// the next number and the same epoch.
+    #[must_use]
+    pub fn begins_epoch_after(&self, last: EventNumber, epoch: Epoch) -> bool {
+        let after = self.data.get("after").and_then(Value::as_u64);
+        self.kind == EventKind::FleetRestored
+            && self.epoch > epoch
+            && self.number > last
+            && after == Some(last.0)
+    }
+}
+
 /// The version of the event layout that this program writes.
 pub const EVENT_VERSION: u32 = 1;
 
@@ -192,4 +209,15 @@ pub struct Fleet {
     pub event: EventNumber,
     /// The hash of the last event.
     pub head: Digest,
+    /// Numbers within a record (generations, revisions, the tasks of a new project) were handed out up to this one
+    /// before the fleet was restored, and are not given again.
+    pub floor: u64,
+}
+
+impl Fleet {
+    /// The next number of a counter within a record that stood at this one.
+    #[must_use]
+    pub fn next(&self, counted: u64) -> u64 {
+        counted.max(self.floor) + 1
+    }
 }

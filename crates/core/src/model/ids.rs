@@ -215,7 +215,9 @@ impl fmt::Display for AttemptId {
 from_str_wire!(AttemptId);
 
 /// The fleet's incarnation. A restore or a store copy raises it; what was granted before is history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Epoch(pub u64);
 
@@ -225,7 +227,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// The number of an event within the fleet, without gaps, in commit order.
+/// The number of an event within the fleet, in commit order and without gaps within an epoch.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -60,6 +60,18 @@ pub const JOIN_WALL_MS_MAX: i64 = 5_000;
 /// How long a receipt answers a replay; afterwards its tombstone still refuses the id. Milliseconds of wall time.
 pub const RECEIPT_MS: i64 = 30 * 24 * 60 * 60_000;
 
+/// How far a restore moves every counter on, at least, where nothing tells what was handed out since the backup. Whatever
+/// gets a number is recorded as an event, and a billion events take more than 300 GB: no store grows by that between a
+/// backup and the loss that it is restored for, whatever the clocks say.
+pub const RESTORE_SKIP: u64 = 1_000_000_000;
+/// How much further for each millisecond since the backup. No machine commits a million events a second, so the same
+/// backup can be restored again after a second loss.
+pub const RESTORE_SKIP_PER_MS: u64 = 1_000;
+/// Most bytes of a backup's manifest.
+pub const MANIFEST_BYTES: usize = 16 * 1024;
+/// How many of the events that a restore takes away are shown.
+pub const LOST_EVENTS_SHOWN: u32 = 10;
+
 /// Durations that tests and the demo may shorten; everybody else gets the defaults above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durations {

@@ -3,6 +3,7 @@
 pub(crate) mod text_enum;
 
 pub mod attempt;
+pub mod backup;
 pub mod dependency;
 pub mod event;
 pub mod handle;

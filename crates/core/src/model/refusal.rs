@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::ids::Epoch;
 use super::text_enum::text_enum;
 
 /// Declares the refusal codes with everything that follows from a code alone.
@@ -104,7 +105,7 @@ codes! {
         "Stop, reconcile: read the task's history and take the result that stands.";
     EpochChanged = "epoch_changed", 409, 6, false,
         "The fleet was restored or copied since this was handed out.",
-        "Read the present state again; nothing granted before is valid.";
+        "Reconcile: keep your work, read the present state (`tenure show TASK`), and claim anew what is still to do.";
     NotFound = "not_found", 404, 7, false,
         "There is no such record.",
         "Check the id; `tenure task list` and `tenure project list` show what exists.";
@@ -198,6 +199,14 @@ impl Refusal {
     #[must_use]
     pub fn not_found(noun: &str, id: impl std::fmt::Display) -> Self {
         Self::new(Code::NotFound, format!("there is no {noun} {id}"))
+    }
+
+    /// Something is of another epoch than the fleet: nothing that was granted then counts now.
+    #[must_use]
+    pub fn restored(what: &str, then: Epoch, now: Epoch) -> Self {
+        let detail =
+            format!("restored, reconcile: {what} is of epoch {then}, and the fleet is in epoch {now}");
+        Self::new(Code::EpochChanged, detail).fact("epoch", now.0)
     }
 
     /// Adds a next step.

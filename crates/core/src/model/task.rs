@@ -373,7 +373,7 @@ pub struct Blocker {
     /// The task that is blocked.
     pub task: TaskId,
     /// Its number within the task, from 1.
-    pub number: u32,
+    pub number: u64,
     /// What kind of reason.
     pub kind: BlockerKind,
     /// The reason in words.

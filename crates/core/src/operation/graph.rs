@@ -76,7 +76,7 @@ input! {
         pub task: TaskId,
         /// The blocker's number within the task
         #[cfg_attr(feature = "cli", arg(value_parser = super::arguments::number::<u32>(1..)))]
-        pub number: u32,
+        pub number: u64,
         /// How it was resolved
         #[cfg_attr(feature = "cli", arg(long))]
         pub reason: String,

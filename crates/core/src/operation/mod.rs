@@ -113,7 +113,8 @@ pub const SHARED_REFUSALS: &[Code] =
 pub const SESSION_REFUSALS: &[Code] =
     &[Code::SessionRequired, Code::SessionUnknown, Code::SessionClosed, Code::EpochChanged];
 /// Refusals that any write can return.
-pub const WRITE_REFUSALS: &[Code] = &[Code::OperationConflict, Code::ReceiptExpired, Code::Overloaded];
+pub const WRITE_REFUSALS: &[Code] =
+    &[Code::OperationConflict, Code::ReceiptExpired, Code::EpochChanged, Code::Overloaded];
 /// Refusals that any fenced operation can return.
 pub const FENCE_REFUSALS: &[Code] =
     &[Code::NotHolder, Code::LeaseExpired, Code::Superseded, Code::NotFound, Code::StateConflict];

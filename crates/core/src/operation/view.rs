@@ -60,7 +60,7 @@ output! {
     /// A typed blocker.
     pub struct BlockerView {
         /// Its number within the task.
-        pub number: u32,
+        pub number: u64,
         /// What kind of reason.
         pub kind: BlockerKind,
         /// The reason.

@@ -15,7 +15,7 @@ use super::{Rule, caller, calling_session, project, queue};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptMode, AttemptState, EntryKind};
 use crate::model::event::EventKind;
-use crate::model::ids::{AttemptId, ProjectKey, TaskId};
+use crate::model::ids::{AttemptId, Generation, ProjectKey, TaskId};
 use crate::model::limits::{LIST_ITEMS, check_count, heartbeat_ms};
 use crate::model::project::{Project, Recovery};
 use crate::model::refusal::{Code, Refusal};
@@ -133,7 +133,7 @@ fn grant(set: &mut WorkingSet, call: &Call, session: &Session, task: Task) -> St
     let mode = if recovers.is_some() { AttemptMode::Recovery } else { AttemptMode::Fresh };
     let lease_ms = project.policy.lease_ms.unwrap_or(call.durations.lease_ms_default);
     let now = call.now.fleet;
-    let id = AttemptId { task: task.id.clone(), generation: task.generation.next() };
+    let id = AttemptId { task: task.id.clone(), generation: Generation(set.fleet.next(task.generation.0)) };
     let attempt = Attempt {
         id: id.clone(),
         session: session.id.clone(),

@@ -60,6 +60,7 @@ pub fn lost(attempt: &Attempt, call: &Call) -> Refusal {
     let reconcile = "stop, reconcile: keep your work, store what matters with `tenure note --recovery`, \
                      and claim the task anew";
     let code = match (attempt.current, attempt.state) {
+        (_, AttemptState::Voided) => Code::EpochChanged,
         (true, _) | (false, AttemptState::Expired) => Code::LeaseExpired,
         (
             false,
@@ -72,7 +73,9 @@ pub fn lost(attempt: &Attempt, call: &Call) -> Refusal {
         ) => Code::Superseded,
     };
     let since = call.now.fleet.since_ms(attempt.deadline).max(0);
-    let detail = if code == Code::LeaseExpired {
+    let detail = if code == Code::EpochChanged {
+        format!("restored, reconcile: {} was granted before the fleet was restored", attempt.id)
+    } else if code == Code::LeaseExpired {
         format!("the lease of {} ended {} ago", attempt.id, duration(since))
     } else {
         format!("{} is over ({})", attempt.id, attempt.state)

@@ -289,6 +289,7 @@ pub fn finish(
     successor: Option<TaskId>,
 ) -> Step<Vec<TaskId>> {
     let id = task.id.clone();
+    let revision = set.fleet.next(task.revision);
     put(
         set,
         call.now,
@@ -298,7 +299,7 @@ pub fn finish(
             successor,
             held: false,
             reserved: None,
-            revision: task.revision + 1,
+            revision,
             ..task
         },
     )?;

@@ -212,7 +212,7 @@ impl Rule for RaiseBlocker {
         refuse_finished(&task)?;
         let blockers = set.blockers_of(&self.task)?;
         check_count("blockers", blockers.len() + 1, LIST_ITEMS)?;
-        let number = blockers.iter().map(|blocker| blocker.number).max().unwrap_or(0) + 1;
+        let number = set.fleet.next(blockers.iter().map(|blocker| blocker.number).max().unwrap_or(0));
         let data = json!({ "number": number, "kind": self.kind, "reason": self.reason });
         set.record(EventKind::BlockerRaised, About::task(&self.task, data));
         set.blockers.put(Blocker {

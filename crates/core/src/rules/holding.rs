@@ -227,7 +227,10 @@ impl Rule for ShowRecovery {
             attempts.iter().take(ATTEMPTS_SHOWN).map(|attempt| attempt_view(call, attempt)).collect();
         let ended = attempts.iter().find(|attempt| !attempt.is_live(call.now.fleet));
         let expired = ended.filter(|attempt| {
-            matches!(attempt.state, AttemptState::Active | AttemptState::Expired | AttemptState::Imported)
+            matches!(
+                attempt.state,
+                AttemptState::Active | AttemptState::Expired | AttemptState::Voided | AttemptState::Imported
+            )
         });
         let recovery = expired.map(|attempt| recovery_packet(set, call, attempt)).transpose()?;
         Ok(Attempts { attempts: views, recovery })

@@ -6,7 +6,7 @@ use crate::envelope::Call;
 use crate::model::attempt::EntryKind;
 use crate::model::ids::{Epoch, counter};
 use crate::model::limits::check_line;
-use crate::model::refusal::{Code, Refusal};
+use crate::model::refusal::Refusal;
 use crate::model::task::{Lifecycle, Queue};
 use crate::operation::task::{FindTask, ListTasks, ShowTask, TaskAnswer, TaskList};
 use crate::working_set::{Need, Page, Step, WorkingSet};
@@ -82,10 +82,9 @@ impl ListTasks {
 fn parse_cursor(text: &str, epoch: Epoch) -> Result<u64, Refusal> {
     let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
     let (of, number) = text.split_once('.').ok_or_else(wrong)?;
-    if counter(of).ok_or_else(wrong)? != epoch.0 {
-        return Err(
-            Refusal::new(Code::EpochChanged, "the cursor is from before a restore").next("start anew")
-        );
+    let then = Epoch(counter(of).ok_or_else(wrong)?);
+    if then != epoch {
+        return Err(Refusal::restored("the cursor", then, epoch).next("read the list from its beginning"));
     }
     counter(number).ok_or_else(wrong)
 }

@@ -27,6 +27,7 @@ pub mod project;
 pub mod queue;
 pub mod readiness;
 pub mod record;
+pub mod restore;
 pub mod session;
 pub mod status;
 pub mod task;

@@ -44,8 +44,8 @@ impl Rule for CreateProject {
             key: self.key.clone(),
             name,
             policy,
-            revision: 1,
-            tasks_issued: 0,
+            revision: set.fleet.next(0),
+            tasks_issued: set.fleet.floor,
             created_at: call.now.wall,
         };
         let data = json!({ "name": project.name, "policy": project.policy });
@@ -138,7 +138,7 @@ impl Rule for EditProject {
         let edited = Project {
             name: self.name.clone().unwrap_or_else(|| project.name.clone()),
             policy: apply(&self.policy, &project.policy, call)?,
-            revision: project.revision + 1,
+            revision: set.fleet.next(project.revision),
             ..project
         };
         let data = json!({ "name": edited.name, "policy": edited.policy, "revision": edited.revision });

@@ -174,10 +174,9 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<Rank, Refusal> {
     let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
     let parts: Vec<&str> = text.split('.').collect();
     let [of, priority, ready_at, number] = parts.as_slice() else { return Err(wrong()) };
-    if counter(of).ok_or_else(wrong)? != epoch.0 {
-        return Err(
-            Refusal::new(Code::EpochChanged, "the cursor is from before a restore").next("start anew")
-        );
+    let then = Epoch(counter(of).ok_or_else(wrong)?);
+    if then != epoch {
+        return Err(Refusal::restored("the cursor", then, epoch).next("read the list from its beginning"));
     }
     Ok(Rank {
         priority: priority.parse().map_err(|_| wrong())?,

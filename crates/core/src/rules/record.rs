@@ -12,7 +12,7 @@ use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState, EntryKind};
 use crate::model::event::{EventKind, Receipt};
 use crate::model::ids::{EventCursor, EventNumber};
-use crate::model::refusal::{Code, Refusal};
+use crate::model::refusal::Refusal;
 use crate::model::task::Queue;
 use crate::operation::record::{
     Counts, EventList, History, HistoryList, ListEvents, Overdue, RecordOverdue, Statistics,
@@ -30,9 +30,8 @@ impl Rule for ListEvents {
         }
         let after = match self.after {
             Some(cursor) if cursor.epoch != call.epoch => {
-                let detail =
-                    format!("the cursor is of epoch {}, the fleet is in {}", cursor.epoch, call.epoch);
-                return Err(Refusal::new(Code::EpochChanged, detail).into());
+                let next = "read the present state, then follow the events from `--newest` on";
+                return Err(Refusal::restored("the cursor", cursor.epoch, call.epoch).next(next).into());
             }
             Some(cursor) => cursor.number,
             None => EventNumber(0),

@@ -143,7 +143,7 @@ fn live_until(set: &WorkingSet, call: &Call, session: &Session) -> Step<Option<F
     Ok(leases.chain(Some(session.present_until)).max().filter(|until| !call.now.fleet.has_reached(*until)))
 }
 
-fn close(set: &mut WorkingSet, session: Session, why: &str, actor: Option<Actor>) {
+pub(super) fn close(set: &mut WorkingSet, session: Session, why: &str, actor: Option<Actor>) {
     let data = json!({ "session": session.id, "name": session.principal, "reason": why });
     set.record(EventKind::SessionClosed, About { data, actor, ..About::default() });
     set.sessions.put(Session { open: false, ..session });

@@ -37,7 +37,8 @@ impl Rule for EditTask {
             return Err(Refusal::new(Code::StateConflict, detail).next("release it first").into());
         }
         let changed = self.change_body(set, call)?;
-        let data = json!({ "fields": changed, "revision": task.revision + 1 });
+        let revision = set.fleet.next(task.revision);
+        let data = json!({ "fields": changed, "revision": revision });
         set.record(EventKind::TaskEdited, About::task(&task.id, data));
         put(
             set,
@@ -46,7 +47,7 @@ impl Rule for EditTask {
                 kind: self.kind.unwrap_or(task.kind),
                 priority: self.priority.unwrap_or(task.priority),
                 requires: self.requires.clone().unwrap_or_else(|| task.requires.clone()),
-                revision: task.revision + 1,
+                revision,
                 ..task
             },
         )?;
@@ -135,7 +136,8 @@ impl Rule for OpenTask {
             return Err(conflict(&task, "opened", "only a planned task is opened").into());
         }
         set.record(EventKind::TaskOpened, About::task(&task.id, json!({})));
-        put(set, call.now, Task { lifecycle: Lifecycle::Open, revision: task.revision + 1, ..task })?;
+        let revision = set.fleet.next(task.revision);
+        put(set, call.now, Task { lifecycle: Lifecycle::Open, revision, ..task })?;
         answer(set, call, &self.task)
     }
 }
@@ -163,7 +165,8 @@ impl Rule for DeferTask {
         body.details.deferred_reason = Some(self.reason.clone());
         body.details.deferred_reopening.clone_from(&self.reopening);
         set.bodies.put(body);
-        put(set, call.now, Task { deferred_until: Some(until), revision: task.revision + 1, ..task })?;
+        let revision = set.fleet.next(task.revision);
+        put(set, call.now, Task { deferred_until: Some(until), revision, ..task })?;
         answer(set, call, &self.task)
     }
 }
@@ -186,7 +189,8 @@ pub fn end_deferral(set: &mut WorkingSet, call: &Call, task: Task) -> Step<()> {
     body.details.deferred_reason = None;
     body.details.deferred_reopening = None;
     set.bodies.put(body);
-    put(set, call.now, Task { deferred_until: None, revision: task.revision + 1, ..task })
+    let revision = set.fleet.next(task.revision);
+    put(set, call.now, Task { deferred_until: None, revision, ..task })
 }
 
 impl Rule for ArchiveTask {
@@ -197,7 +201,8 @@ impl Rule for ArchiveTask {
         }
         if !task.archived {
             set.record(EventKind::TaskArchived, About::task(&task.id, json!({})));
-            put(set, call.now, Task { archived: true, revision: task.revision + 1, ..task })?;
+            let revision = set.fleet.next(task.revision);
+            put(set, call.now, Task { archived: true, revision, ..task })?;
         }
         answer(set, call, &self.task)
     }
@@ -212,6 +217,7 @@ impl Rule for ReopenTask {
         }
         set.record(EventKind::TaskReopened, About::task(&task.id, json!({ "reason": self.reason })));
         let id = task.id.clone();
+        let revision = set.fleet.next(task.revision);
         put(
             set,
             call.now,
@@ -220,7 +226,7 @@ impl Rule for ReopenTask {
                 resolution: None,
                 successor: None,
                 archived: false,
-                revision: task.revision + 1,
+                revision,
                 ..task
             },
         )?;

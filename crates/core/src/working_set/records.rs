@@ -86,7 +86,7 @@ impl Record for Dependency {
 }
 
 impl Record for Blocker {
-    type Key = (TaskId, u32);
+    type Key = (TaskId, u64);
     type Index = TaskId;
     fn key(&self) -> Self::Key {
         (self.task.clone(), self.number)

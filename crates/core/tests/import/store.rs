@@ -39,6 +39,7 @@ impl Store {
             wall: EVALUATED_AT,
             event: EventNumber(0),
             head: Digest([0; 32]),
+            floor: 0,
         };
         let mut store = Self { set: WorkingSet::new(fleet), operations: 0 };
         let create = CreateProject { key: project(), name: None, policy: PolicyInput::default() };

@@ -41,6 +41,7 @@ impl World {
             wall: WallTime(0),
             event: EventNumber(0),
             head: Digest([0; 32]),
+            floor: 0,
         };
         let now = Now { fleet: FleetTime(1_000), wall: WallTime(1_700_000_000_000) };
         Self { set: WorkingSet::new(fleet), now, operations: 0 }

@@ -130,6 +130,7 @@ fn stops_at(attempt: &Attempt) -> FleetTime {
     match attempt.state {
         AttemptState::Active => attempt.deadline,
         AttemptState::Expired
+        | AttemptState::Voided
         | AttemptState::Released
         | AttemptState::HandedOff
         | AttemptState::Closed

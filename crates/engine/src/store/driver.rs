@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 /// A value of a statement. Placeholders are `$1`, `$2` … in the order in which they first appear.
@@ -42,6 +43,12 @@ pub trait Driver: Send {
     /// Moves what a log beside the database holds into the database, so that its file alone is the whole store.
     fn settle(&mut self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// Writes the last committed state into an empty file of its own, while others go on writing to the store.
+    fn backup(&mut self, into: &Path) -> Result<(), StoreError> {
+        let detail = format!("this database cannot be copied into {}", into.display());
+        Err(StoreError::new(Class::Other, detail))
     }
 
     /// The number of the last migration that the store has seen; 0 for an empty one.

@@ -1,5 +1,7 @@
 //! Events: appended once, never changed.
 
+use std::collections::BTreeMap;
+
 use tenure_core::model::event::{Event, StoredEvent};
 use tenure_core::model::ids::{Digest, EventNumber, TaskId};
 use tenure_core::model::limits::PAGE_TEXT_BYTES;
@@ -128,6 +130,37 @@ fn fitting(mut rows: Vec<EventRow>) -> Result<(Vec<StoredEvent>, bool), StoreErr
     rows.truncate(fitting);
     let events = rows.into_iter().map(EventRow::parse).collect::<Result<_, _>>()?;
     Ok((events, cut))
+}
+
+/// The last event up to a number, with its hash.
+pub fn last_until(
+    driver: &mut dyn Driver,
+    number: EventNumber,
+) -> Result<Option<(EventNumber, String)>, StoreError> {
+    let mut values = Values::default();
+    values.count(number.0);
+    let mut last = None;
+    let sql = "SELECT number, hash FROM event WHERE number <= $1 ORDER BY number DESC LIMIT 1";
+    driver.query(sql, &values.0, &mut |row| {
+        let mut fields = Fields::of(row);
+        last = Some((EventNumber(fields.count()?), fields.text()?.to_owned()));
+        Ok(())
+    })?;
+    Ok(last)
+}
+
+/// How many events there are after a number, by kind.
+pub fn kinds_after(driver: &mut dyn Driver, after: EventNumber) -> Result<BTreeMap<String, u64>, StoreError> {
+    let mut values = Values::default();
+    values.count(after.0);
+    let mut kinds = BTreeMap::new();
+    let sql = "SELECT kind, count(*) FROM event WHERE number > $1 GROUP BY kind";
+    driver.query(sql, &values.0, &mut |row| {
+        let mut fields = Fields::of(row);
+        kinds.insert(fields.text()?.to_owned(), fields.count()?);
+        Ok(())
+    })?;
+    Ok(kinds)
 }
 
 impl EventRow {

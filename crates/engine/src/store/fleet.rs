@@ -6,10 +6,26 @@ use tenure_core::model::time::{FleetTime, WallTime};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 
+/// From which schema on the row has a floor.
+const FLOOR_SINCE: u32 = 2;
+
 /// Reads the fleet row, or nothing from a store that has none yet.
 pub fn load(driver: &mut dyn Driver) -> Result<Option<Fleet>, StoreError> {
+    load_by(driver, "SELECT id, epoch, time, wall, event, head, floor FROM fleet")
+}
+
+/// Reads the fleet row of a store that an older version may have left, as it is.
+pub fn existing_of_any_schema(driver: &mut dyn Driver) -> Result<Fleet, StoreError> {
+    if driver.schema()? >= FLOOR_SINCE {
+        return existing(driver);
+    }
+    let fleet = load_by(driver, "SELECT id, epoch, time, wall, event, head, 0 FROM fleet")?;
+    fleet.ok_or_else(missing)
+}
+
+fn load_by(driver: &mut dyn Driver, sql: &str) -> Result<Option<Fleet>, StoreError> {
     let mut fleet = None;
-    driver.query("SELECT id, epoch, time, wall, event, head FROM fleet", &[], &mut |row| {
+    driver.query(sql, &[], &mut |row| {
         let mut fields = Fields::of(row);
         fleet = Some(Fleet {
             id: fields.text()?.to_owned(),
@@ -18,6 +34,7 @@ pub fn load(driver: &mut dyn Driver) -> Result<Option<Fleet>, StoreError> {
             wall: WallTime(fields.integer()?),
             event: EventNumber(fields.count()?),
             head: fields.parse()?,
+            floor: fields.count()?,
         });
         Ok(())
     })?;
@@ -26,18 +43,24 @@ pub fn load(driver: &mut dyn Driver) -> Result<Option<Fleet>, StoreError> {
 
 /// Reads the fleet row of a store that must have one.
 pub fn existing(driver: &mut dyn Driver) -> Result<Fleet, StoreError> {
-    load(driver)?.ok_or_else(|| StoreError::corrupt("the store has no fleet row"))
+    load(driver)?.ok_or_else(missing)
+}
+
+fn missing() -> StoreError {
+    StoreError::corrupt("the store has no fleet row")
 }
 
 /// Writes the fleet row of a new store.
 pub fn create(driver: &mut dyn Driver, fleet: &Fleet) -> Result<(), StoreError> {
-    let sql = "INSERT INTO fleet (epoch, time, wall, event, head, id) VALUES ($1, $2, $3, $4, $5, $6)";
+    let sql =
+        "INSERT INTO fleet (epoch, time, wall, event, head, floor, id) VALUES ($1, $2, $3, $4, $5, $6, $7)";
     driver.execute(sql, &values(fleet).0).map(|_| ())
 }
 
 /// Writes the fleet row.
 pub fn save(driver: &mut dyn Driver, fleet: &Fleet) -> Result<(), StoreError> {
-    let sql = "UPDATE fleet SET epoch = $1, time = $2, wall = $3, event = $4, head = $5 WHERE id = $6";
+    let sql =
+        "UPDATE fleet SET epoch = $1, time = $2, wall = $3, event = $4, head = $5, floor = $6 WHERE id = $7";
     let changed = driver.execute(sql, &values(fleet).0)?;
     if changed == 1 { Ok(()) } else { Err(StoreError::corrupt("the fleet row is gone")) }
 }
@@ -49,6 +72,7 @@ fn values(fleet: &Fleet) -> Values<'_> {
     values.integer(fleet.wall.0);
     values.count(fleet.event.0);
     values.shown(&fleet.head);
+    values.count(fleet.floor);
     values.text(&fleet.id);
     values
 }

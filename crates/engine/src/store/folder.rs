@@ -147,8 +147,14 @@ impl Hold {
 }
 
 fn log_path(database: &Path) -> PathBuf {
-    let mut path = database.as_os_str().to_owned();
-    path.push("-wal");
+    beside(database, "-wal")
+}
+
+/// The file whose name is this one's with an ending.
+#[must_use]
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(ending);
     PathBuf::from(path)
 }
 
@@ -185,13 +191,36 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
     let directory = File::open(&folder).map_err(failed)?;
     refuse_network(&folder, &directory)?;
 
-    // The canonical path of the file, so that its journal lies beside it whichever way it was reached.
-    let named = folder.join(DATABASE);
-    let database = named.canonicalize().unwrap_or(named);
-    let marker = folder.join(FLEET_MARKER);
-    if fs::metadata(&database).map_or(true, |found| found.len() == 0) {
+    let (database, marker) = places(&folder);
+    if is_empty(&database) {
         may_found(&database, &marker)?;
     }
+    let hold = lock(database, marker)?;
+    directory.sync_all().map_err(failed)?;
+    Ok(hold)
+}
+
+/// Takes the lock of a database that is there, and makes none. Where there is none, or an empty one, there is nothing to
+/// lock.
+pub fn hold_existing(folder: &Path) -> Result<Option<Hold>, FolderError> {
+    let Ok(folder) = folder.canonicalize() else { return Ok(None) };
+    let (database, marker) = places(&folder);
+    if is_empty(&database) { Ok(None) } else { lock(database, marker).map(Some) }
+}
+
+/// The database and the marker in a folder. The canonical path of the file, so that its journal lies beside it
+/// whichever way it was reached.
+fn places(folder: &Path) -> (PathBuf, PathBuf) {
+    let named = folder.join(DATABASE);
+    (named.canonicalize().unwrap_or(named), folder.join(FLEET_MARKER))
+}
+
+fn is_empty(database: &Path) -> bool {
+    fs::metadata(database).map_or(true, |found| found.len() == 0)
+}
+
+/// Locks a database, which is made if it is not there.
+fn lock(database: PathBuf, marker: PathBuf) -> Result<Hold, FolderError> {
     let failed = |error| FolderError::Io(database.clone(), error);
     let mut open = OPEN_HERE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if fs::metadata(&database).is_ok_and(|found| open.contains(&(found.dev(), found.ino()))) {
@@ -212,7 +241,6 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
     let inode = (found.dev(), found.ino());
     open.insert(inode);
     drop(open);
-    directory.sync_all().map_err(failed)?;
     Ok(Hold { database, marker, inode, log: OnceLock::new(), _file: file })
 }
 

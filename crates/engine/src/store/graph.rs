@@ -70,7 +70,7 @@ impl Stored for Blocker {
 
     fn write<'a>(&'a self, values: &mut Values<'a>) {
         values.shown(&self.task);
-        values.integer(i64::from(self.number));
+        values.count(self.number);
         values.text(self.kind.as_str());
         values.text(&self.reason);
         values.optional_text(self.reopening.as_deref());
@@ -81,6 +81,6 @@ impl Stored for Blocker {
 
     fn write_key(key: &Self::Key, values: &mut Values<'_>) {
         values.shown(&key.0);
-        values.integer(i64::from(key.1));
+        values.count(key.1);
     }
 }

@@ -11,6 +11,7 @@ pub mod driver;
 pub mod entry;
 pub mod event;
 pub mod fleet;
+pub mod floors;
 pub mod folder;
 pub mod graph;
 pub mod load;
@@ -28,7 +29,7 @@ use tenure_core::working_set::WorkingSet;
 use driver::{Driver, StoreError};
 
 /// The migrations, in order. A store that has seen more than these is of a newer version and is not touched.
-pub const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+pub const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
 
 /// The number of the last migration that this version knows.
 #[must_use]

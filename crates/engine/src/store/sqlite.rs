@@ -59,15 +59,33 @@ impl Sqlite {
             return Err(StoreError::new(Class::Other, "the log goes with its last connection"));
         }
         sqlite.connection.busy_timeout(BUSY).map_err(error)?;
-        let schema = sqlite.schema()?;
-        if schema > schema_known() {
-            let known = schema_known();
-            let detail = format!("the store has schema {schema}, this version knows {known}");
-            return Err(StoreError::new(Class::NewerSchema, detail));
-        }
+        sqlite.refuse_newer()?;
         sqlite.set_text("journal_mode", "wal", "wal")?;
         sqlite.settings(role)?;
         Ok(sqlite)
+    }
+
+    /// Opens a database file that nobody else has open, only to read it, and checks that every page of it is whole.
+    pub fn open_whole(path: &Path) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let connection = Connection::open_with_flags(path, flags).map_err(error)?;
+        let mut sqlite = Self { connection, hold: None };
+        sqlite.refuse_newer()?;
+        sqlite.settings(Role::Reader)?;
+        let found: String =
+            sqlite.connection.pragma_query_value(None, "integrity_check", |row| row.get(0)).map_err(error)?;
+        if found == "ok" { Ok(sqlite) } else { Err(StoreError::corrupt(found)) }
+    }
+
+    fn refuse_newer(&mut self) -> Result<(), StoreError> {
+        let (schema, known) = (self.schema()?, schema_known());
+        if schema <= known {
+            return Ok(());
+        }
+        let detail = format!("the store has schema {schema}, this version knows {known}");
+        Err(StoreError::new(Class::NewerSchema, detail))
     }
 
     /// A database in memory that ends with its connection, for tests and simulation.
@@ -216,6 +234,17 @@ impl Driver for Sqlite {
 
     fn rollback(&mut self) -> Result<(), StoreError> {
         if self.connection.is_autocommit() { Ok(()) } else { self.run("ROLLBACK") }
+    }
+
+    fn backup(&mut self, into: &Path) -> Result<(), StoreError> {
+        let into = into.to_str().ok_or_else(|| StoreError::new(Class::Other, "the path is no text"))?;
+        // A connection that only reads writes nothing here either: the other file is not the store.
+        let only: i64 =
+            self.connection.pragma_query_value(None, "query_only", |row| row.get(0)).map_err(error)?;
+        self.set("query_only", 0)?;
+        let copied = self.connection.execute("VACUUM INTO ?1", [into]).map_err(error);
+        self.set("query_only", only)?;
+        copied.map(|_| ())
     }
 
     fn schema(&mut self) -> Result<u32, StoreError> {

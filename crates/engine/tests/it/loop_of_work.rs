@@ -85,6 +85,26 @@ fn a_group_of_claims_in_one_commit_gives_each_its_own_task() {
 }
 
 #[test]
+fn a_group_of_everything_that_is_hot_happens_together() {
+    on_every_store(|mut world| {
+        let bob = Agent::new("bob", 1);
+        with_tasks(&mut world, &bob, 4);
+        let held = world.done(claim(&bob));
+        let group = vec![
+            claim(&bob),
+            bob.fenced(operation("close", json!({ "task": "afc-1", "note": "done" })), &held),
+            bob.command(operation("task.create", json!({ "project": "afc", "title": "more" }))),
+            bob.command(operation("note", json!({ "task": "afc-2", "text": "a" }))),
+            claim(&bob),
+        ];
+        let answers = world.batch(group.clone()).expect("the store works").answers;
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+        assert_eq!(world.batch(group).expect("the store works").answers, answers);
+        assert_eq!(world.number("SELECT count(*) FROM attempt WHERE current = 1"), 2);
+    });
+}
+
+#[test]
 fn a_repeated_operation_id_hears_the_first_answer_counted_from_now() {
     on_every_store(|mut world| {
         let bob = Agent::new("bob", 1);

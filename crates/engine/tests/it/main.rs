@@ -1,13 +1,16 @@
 //! The engine against its promises: on a store in memory and on one in a file, alone and in its thread, with
 //! every call to the database failing in turn.
 
+mod backups;
 mod chain;
 mod failures;
 mod folder;
 mod loop_of_work;
+mod model;
 mod plans;
 mod readiness;
 mod records;
+mod restoring;
 mod statements;
 mod world;
 mod writing;

@@ -15,7 +15,7 @@ use tenure_core::model::task::{
 };
 use tenure_core::model::time::{FleetTime, Now, WallTime};
 use tenure_core::working_set::{Moments, Need, Page, Rows, Source, WorkingSet};
-use tenure_engine::store::driver::Driver;
+use tenure_engine::store::driver::Class;
 use tenure_engine::store::{fleet, flush, is_changed, load};
 
 use crate::world::{World, on_every_store};
@@ -83,18 +83,25 @@ fn attempt(number: u64, generation: u64, current: bool, deadline: i64) -> Attemp
 }
 
 /// Flushes what `fill` puts into an empty set and returns a new, empty one on the stored fleet row.
-fn stored(driver: &mut dyn Driver, fill: impl FnOnce(&mut WorkingSet)) -> WorkingSet {
-    let mut set = WorkingSet::new(fleet::existing(driver).expect("a fleet"));
+fn stored(world: &mut World, fill: impl FnOnce(&mut WorkingSet)) -> WorkingSet {
+    let mut set = empty(world);
     fill(&mut set);
     assert!(is_changed(&set));
-    driver.begin_write().expect("begin");
-    flush(driver, &set).expect("flush");
-    driver.commit().expect("commit");
-    WorkingSet::new(fleet::existing(driver).expect("a fleet"))
+    world.flush(&set);
+    empty(world)
 }
 
-fn ask(driver: &mut dyn Driver, set: &mut WorkingSet, needs: Vec<Need>) {
-    load::load(driver, set, needs, NOW).expect("loaded");
+fn empty(world: &mut World) -> WorkingSet {
+    WorkingSet::new(fleet::existing(&mut *world.driver).expect("a fleet"))
+}
+
+/// Loads what is needed. A question that fails is an error and never an empty answer.
+fn ask(world: &mut World, set: &mut WorkingSet, needs: Vec<Need>) {
+    let fleet = set.fleet.clone();
+    let loaded =
+        world.attempt(|driver| load::load(driver, &mut WorkingSet::new(fleet.clone()), needs.clone(), NOW));
+    loaded.expect("loaded");
+    load::load(&mut *world.driver, set, needs, NOW).expect("loaded");
 }
 
 #[test]
@@ -102,7 +109,7 @@ fn projects_bindings_and_tallies() {
     on_every_store(|mut world| {
         let binding = Binding { repository: "git@x:y".into(), folder: String::new(), project: key() };
         let tally = Tally { project: key(), queue: Queue::Ready, count: 4 };
-        let mut set = stored(&mut *world.driver, |set| {
+        let mut set = stored(&mut world, |set| {
             set.projects.put(project());
             set.bindings.put(binding.clone());
             set.tallies.put(tally);
@@ -114,7 +121,7 @@ fn projects_bindings_and_tallies() {
             Need::Tallies(key()),
             Need::Page(Page::Projects),
         ];
-        ask(&mut *world.driver, &mut set, needs);
+        ask(&mut world, &mut set, needs);
         assert_eq!(set.project(&key()), Ok(Some(project())));
         assert_eq!(set.project(&"none".parse().expect("valid")), Ok(None));
         assert_eq!(set.bindings_of("git@x:y"), Ok(vec![binding.clone()]));
@@ -122,9 +129,7 @@ fn projects_bindings_and_tallies() {
         assert_eq!(set.page(&Page::Projects), Ok(&Rows::Projects(vec![key()])));
 
         set.bindings.remove(&(binding.repository, binding.folder));
-        world.driver.begin_write().expect("begin");
-        flush(&mut *world.driver, &set).expect("flush");
-        world.driver.commit().expect("commit");
+        world.flush(&set);
         assert_eq!(world.number("SELECT count(*) FROM binding"), 0);
     });
 }
@@ -155,7 +160,7 @@ fn principals_sessions_and_what_they_were_served() {
             ..open.clone()
         };
         let served = Served { session: open.id.clone(), project: key(), event: 44 };
-        let mut set = stored(&mut *world.driver, |set| {
+        let mut set = stored(&mut world, |set| {
             set.principals.put(principal.clone());
             set.sessions.put(open.clone());
             set.sessions.put(closed.clone());
@@ -172,7 +177,7 @@ fn principals_sessions_and_what_they_were_served() {
             Need::Served(closed.id.clone(), key()),
             Need::Page(Page::Sessions { count: 5 }),
         ];
-        ask(&mut *world.driver, &mut set, needs);
+        ask(&mut world, &mut set, needs);
         assert_eq!(set.principal(&principal.name), Ok(Some(principal.clone())));
         assert_eq!(set.open_sessions_of(&principal.name), Ok(vec![open.clone()]));
         assert_eq!(set.sessions_in(&conversation), Ok(vec![open.clone()]));
@@ -228,7 +233,7 @@ fn tasks_with_everything_around_them() {
             created_at: WallTime(3),
             resolved_at: None,
         };
-        let mut set = stored(&mut *world.driver, |set| {
+        let mut set = stored(&mut world, |set| {
             set.projects.put(project());
             set.tasks.put(full.clone());
             set.tasks.put(task(2, 2, 10));
@@ -252,7 +257,7 @@ fn tasks_with_everything_around_them() {
             Need::Page(titled.clone()),
             Need::Page(listed.clone()),
         ];
-        ask(&mut *world.driver, &mut set, needs);
+        ask(&mut world, &mut set, needs);
         assert_eq!(set.task(&id(1)), Ok(Some(full.clone())));
         assert_eq!(set.task(&id(99)), Ok(None));
         assert_eq!(set.body(&id(1)), Ok(body.clone()));
@@ -291,7 +296,7 @@ fn attempts_entries_and_receipts() {
             at: WallTime(6),
             answer: Some("{}".into()),
         };
-        let mut set = stored(&mut *world.driver, |set| {
+        let mut set = stored(&mut world, |set| {
             set.projects.put(project());
             set.tasks.put(task(1, 2, 10));
             set.tasks.put(task(11, 2, 10));
@@ -311,7 +316,7 @@ fn attempts_entries_and_receipts() {
             Need::Receipt(receipt.principal.clone(), receipt.operation_id.clone()),
             Need::Receipt(receipt.principal.clone(), "new".parse().expect("valid")),
         ];
-        ask(&mut *world.driver, &mut set, needs);
+        ask(&mut world, &mut set, needs);
         assert_eq!(set.attempts_of(&id(1)), Ok(vec![old.clone(), held.clone()]));
         assert_eq!(set.current_attempts_of(&held.session), Ok(vec![held.clone()]));
         assert_eq!(set.current_attempts_in(&key()), Ok(vec![held.clone()]));
@@ -325,21 +330,23 @@ fn attempts_entries_and_receipts() {
 #[test]
 fn a_second_current_attempt_is_stopped_by_the_store_itself() {
     on_every_store(|mut world| {
-        let driver = &mut *world.driver;
-        let mut set = WorkingSet::new(fleet::existing(driver).expect("a fleet"));
+        let mut set = empty(&mut world);
         set.projects.put(project());
         set.tasks.put(task(1, 2, 10));
         set.attempts.put(attempt(1, 1, true, 10));
         set.attempts.put(attempt(1, 2, true, 10));
-        driver.begin_write().expect("begin");
-        assert!(flush(driver, &set).is_err());
-        driver.rollback().expect("rollback");
+        let flushed = world.attempt(|driver| {
+            driver.begin_write()?;
+            flush(driver, &set)
+        });
+        assert_eq!(flushed.map_err(|error| error.class), Err(Class::Other));
+        world.driver.rollback().expect("rollback");
     });
 }
 
 /// Twelve ready tasks whose order differs from their numbers, a due and an undue deferral, and held ones.
 fn queues(world: &mut World) -> WorkingSet {
-    stored(&mut *world.driver, |set| {
+    stored(world, |set| {
         set.projects.put(project());
         for number in 1..=12 {
             set.tasks.put(task(number, (number % 3) as u8, 100 - number as i64));
@@ -366,17 +373,17 @@ fn next(source: Source, after: Rank, count: u32) -> Need {
 fn the_ready_queue_comes_in_windows_that_grow() {
     on_every_store(|mut world| {
         let mut set = queues(&mut world);
-        ask(&mut *world.driver, &mut set, vec![next(Source::Ready, Rank::FIRST, 5)]);
+        ask(&mut world, &mut set, vec![next(Source::Ready, Rank::FIRST, 5)]);
         let window = set.windows[&(key(), Source::Ready)];
         assert_eq!((window.to, window.complete), (task(10, 1, 90).rank(), false));
         assert!(set.tasks.get(&id(20)).is_some(), "its date has passed");
         assert!(set.tasks.get(&id(21)).is_none(), "its date has not");
         assert!(set.tasks.get(&id(7)).is_none(), "it lies behind the window");
 
-        ask(&mut *world.driver, &mut set, vec![next(Source::Ready, Rank::FIRST, 5)]);
+        ask(&mut world, &mut set, vec![next(Source::Ready, Rank::FIRST, 5)]);
         assert_eq!(set.windows[&(key(), Source::Ready)], window, "what is known is not asked for again");
 
-        ask(&mut *world.driver, &mut set, vec![next(Source::Ready, window.to, 50)]);
+        ask(&mut world, &mut set, vec![next(Source::Ready, window.to, 50)]);
         let window = set.windows[&(key(), Source::Ready)];
         assert_eq!((window.from, window.complete), (Rank::FIRST, true));
         assert!((1..=12).all(|number| set.tasks.get(&id(number)).is_some()));
@@ -387,7 +394,7 @@ fn the_ready_queue_comes_in_windows_that_grow() {
 fn commands_that_share_a_queue_get_a_row_each() {
     on_every_store(|mut world| {
         let mut set = queues(&mut world);
-        ask(&mut *world.driver, &mut set, vec![next(Source::Ready, Rank::FIRST, 2); 4]);
+        ask(&mut world, &mut set, vec![next(Source::Ready, Rank::FIRST, 2); 4]);
         assert_eq!(set.windows[&(key(), Source::Ready)].to, task(10, 1, 90).rank());
     });
 }
@@ -396,10 +403,10 @@ fn commands_that_share_a_queue_get_a_row_each() {
 fn what_expired_comes_with_its_attempts_in_the_order_of_work() {
     on_every_store(|mut world| {
         let mut set = queues(&mut world);
-        ask(&mut *world.driver, &mut set, vec![next(Source::Recovery, Rank::FIRST, 2)]);
+        ask(&mut world, &mut set, vec![next(Source::Recovery, Rank::FIRST, 2)]);
         let window = set.windows[&(key(), Source::Recovery)];
         assert_eq!((window.to, window.complete), (task(30, 1, 30).rank(), false));
-        ask(&mut *world.driver, &mut set, vec![next(Source::Recovery, window.to, 2)]);
+        ask(&mut world, &mut set, vec![next(Source::Recovery, window.to, 2)]);
         assert!(set.windows[&(key(), Source::Recovery)].complete);
         for (number, known) in [(30, true), (31, false), (32, true), (33, true)] {
             assert_eq!(set.tasks.get(&id(number)).is_some(), known, "{number}");
@@ -413,7 +420,7 @@ fn what_time_alone_changed_is_counted_and_listed() {
     on_every_store(|mut world| {
         let mut set = queues(&mut world);
         let overdue = Page::Overdue { count: 10 };
-        ask(&mut *world.driver, &mut set, vec![Need::Moments(key()), Need::Page(overdue.clone())]);
+        ask(&mut world, &mut set, vec![Need::Moments(key()), Need::Page(overdue.clone())]);
         assert_eq!(set.moments_of(&key()), Ok(Moments { deferred_due: 1, expired: 3 }));
         // The imported attempt was over before it came here; there is nothing to record about it.
         let mut found = match set.page(&overdue) {
@@ -428,7 +435,7 @@ fn what_time_alone_changed_is_counted_and_listed() {
 #[test]
 fn lists_by_number_merge_finished_and_unfinished_tasks() {
     on_every_store(|mut world| {
-        let mut set = stored(&mut *world.driver, |set| {
+        let mut set = stored(&mut world, |set| {
             set.projects.put(project());
             for number in 1..=9 {
                 let lifecycle = if number % 2 == 0 { Lifecycle::Done } else { Lifecycle::Open };
@@ -443,7 +450,7 @@ fn lists_by_number_merge_finished_and_unfinished_tasks() {
         };
         let some = page(&[Queue::Ready, Queue::Done], 2, 3);
         let finished = page(&[Queue::Done, Queue::Archived], 2, 9);
-        ask(&mut *world.driver, &mut set, vec![Need::Page(some.clone()), Need::Page(finished.clone())]);
+        ask(&mut world, &mut set, vec![Need::Page(some.clone()), Need::Page(finished.clone())]);
         assert_eq!(set.page(&some), Ok(&Rows::Tasks(vec![id(3), id(4), id(5)])));
         assert_eq!(set.page(&finished), Ok(&Rows::Tasks(vec![id(4), id(6), id(8)])));
     });
@@ -452,11 +459,11 @@ fn lists_by_number_merge_finished_and_unfinished_tasks() {
 #[test]
 fn many_rows_go_in_and_come_out_in_a_few_statements() {
     on_every_store(|mut world| {
-        let mut set = stored(&mut *world.driver, |set| {
+        let mut set = stored(&mut world, |set| {
             set.projects.put(project());
             (1..=150).for_each(|number| set.tasks.put(task(number, 2, 1)));
         });
-        ask(&mut *world.driver, &mut set, (1..=160).map(|number| Need::Task(id(number))).collect());
+        ask(&mut world, &mut set, (1..=160).map(|number| Need::Task(id(number))).collect());
         for number in 1..=160 {
             assert_eq!(set.task(&id(number)), Ok((number <= 150).then(|| task(number, 2, 1))));
         }
@@ -466,7 +473,7 @@ fn many_rows_go_in_and_come_out_in_a_few_statements() {
 #[test]
 fn a_row_that_moved_in_a_seldom_changed_index_is_written_all_the_same() {
     on_every_store(|mut world| {
-        stored(&mut *world.driver, |set| {
+        stored(&mut world, |set| {
             set.projects.put(project());
             set.tasks.put(Task { lifecycle: Lifecycle::Done, ..task(1, 2, 1) });
             set.tasks.put(Task { held: true, generation: Generation(1), ..task(2, 2, 1) });
@@ -475,13 +482,13 @@ fn a_row_that_moved_in_a_seldom_changed_index_is_written_all_the_same() {
         // A finished task comes back, beside a new one and one that stays; an attempt is renewed.
         let reopened = task(1, 2, 5);
         let renewed = attempt(2, 1, true, 80_000);
-        let mut set = stored(&mut *world.driver, |set| {
+        let mut set = stored(&mut world, |set| {
             set.tasks.put(reopened.clone());
             set.tasks.put(task(3, 2, 1));
             set.attempts.put(renewed.clone());
         });
         let all = Page::Tasks { project: key(), queues: Queue::ALL.to_vec(), after: 0, count: 9 };
-        ask(&mut *world.driver, &mut set, vec![Need::Page(all), Need::CurrentAttemptsIn(key())]);
+        ask(&mut world, &mut set, vec![Need::Page(all), Need::CurrentAttemptsIn(key())]);
         assert_eq!(set.task(&id(1)), Ok(Some(reopened.clone())));
         assert_eq!(set.task(&id(3)), Ok(Some(task(3, 2, 1))));
         assert_eq!(set.current_attempts_in(&key()), Ok(vec![renewed.clone()]));

@@ -8,16 +8,20 @@ use tenure_core::model::ids::{AttemptId, OperationId, SessionId};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
-use tenure_core::operation::Spec;
 use tenure_core::operation::catalog::AnyOperation;
 use tenure_core::operation::session::OpenSession;
+use tenure_core::operation::{Access, Spec};
 use tenure_core::secret::SessionSecret;
+use tenure_core::working_set::WorkingSet;
 use tenure_engine::Command;
 use tenure_engine::clock::{Clocks, FleetClock};
 use tenure_engine::execute::{Committed, prepare, read, run_batch};
 use tenure_engine::store::driver::{Driver, StoreError};
+use tenure_engine::store::flush;
 use tenure_engine::store::folder::{Hold, hold};
 use tenure_engine::store::sqlite::{Role, Sqlite};
+
+use crate::failures::{Failing, Faults, Strike, with_a_lost_commit, with_every_call_failing};
 
 /// Clocks that only a test moves.
 pub struct StillClocks {
@@ -33,6 +37,16 @@ impl StillClocks {
     pub fn pass(&self, ms: i64) {
         self.monotonic.fetch_add(ms, Relaxed);
         self.wall.fetch_add(ms, Relaxed);
+    }
+
+    /// Somebody moves the wall clock.
+    pub fn jump(&self, ms: i64) {
+        self.wall.fetch_add(ms, Relaxed);
+    }
+
+    /// The monotonic clock and the wall clock.
+    pub fn read(&self) -> (i64, i64) {
+        (self.monotonic_ms(), self.wall_ms())
     }
 }
 
@@ -51,6 +65,7 @@ pub struct World {
     pub driver: Box<dyn Driver>,
     pub clocks: Arc<StillClocks>,
     clock: FleetClock,
+    faults: Option<Arc<Faults>>,
     _hold: Option<Hold>,
     _folder: Option<tempfile::TempDir>,
 }
@@ -71,14 +86,72 @@ impl World {
         let clocks = StillClocks::new();
         let fleet = prepare(&mut *driver, &*clocks, || Ok("test".to_owned())).expect("a fleet");
         let clock = FleetClock::join(&fleet, &*clocks);
-        Self { driver, clocks, clock, _hold: hold, _folder: folder }
+        Self { driver, clocks, clock, faults: None, _hold: hold, _folder: folder }
+    }
+
+    /// A store whose calls fail as its faults say, from its founding on.
+    pub fn with_faults(faults: &Arc<Faults>) -> Self {
+        let mut driver = Failing::new(faults);
+        let found = |driver: &mut dyn Driver| {
+            prepare(driver, &*StillClocks::new(), || Ok("test".to_owned())).map(|_| ())
+        };
+        match faults.strike {
+            Strike::Before => with_every_call_failing(&mut driver, faults, found),
+            Strike::AfterCommit => with_a_lost_commit(&mut driver, faults, found),
+        }
+        .expect("a fleet");
+        Self { faults: Some(faults.clone()), ..Self::on(Box::new(driver), None, None) }
+    }
+
+    /// Does something with the store; where calls fail, with each of them failing in turn.
+    pub fn attempt<T>(
+        &mut self,
+        mut act: impl FnMut(&mut dyn Driver) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match &self.faults {
+            Some(faults) if faults.strike == Strike::Before => {
+                with_every_call_failing(&mut *self.driver, faults, act)
+            }
+            Some(_) | None => act(&mut *self.driver),
+        }
+    }
+
+    /// Runs commands in one transaction, as often as the faults of the store demand.
+    fn commit(&mut self, commands: &[Command]) -> Result<Committed, StoreError> {
+        let (clock, clocks) = (self.clock, self.clocks.clone());
+        let run = |driver: &mut dyn Driver| {
+            run_batch(driver, &clock, &*clocks, commands.to_vec(), Durations::default())
+        };
+        match &self.faults {
+            // What leaves no receipt repeats its own condition and may answer otherwise.
+            Some(faults) if faults.strike == Strike::AfterCommit && commands.iter().all(is_repeatable) => {
+                with_a_lost_commit(&mut *self.driver, faults, run)
+            }
+            Some(_) | None => self.attempt(run),
+        }
+    }
+
+    /// Joins the fleet anew, as a process does that starts.
+    pub fn join(&mut self) {
+        let fleet = prepare(&mut *self.driver, &*self.clocks, || Ok("another".to_owned())).expect("a fleet");
+        self.clock = FleetClock::join(&fleet, &*self.clocks);
+    }
+
+    /// Stores what a working set holds, without a command.
+    pub fn flush(&mut self, set: &WorkingSet) {
+        let written = self.attempt(|driver| {
+            driver.begin_write()?;
+            flush(driver, set)?;
+            driver.commit()
+        });
+        written.expect("flushed");
     }
 
     /// Runs commands in one batch.
+    #[expect(clippy::needless_pass_by_value, reason = "a batch is made in its place and handed over")]
     pub fn batch(&mut self, commands: Vec<Command>) -> Result<Committed, StoreError> {
         let specs: Vec<Spec> = commands.iter().map(|command| command.operation.spec()).collect();
-        let committed =
-            run_batch(&mut *self.driver, &self.clock, &*self.clocks, commands, Durations::default())?;
+        let committed = self.commit(&commands)?;
         for (spec, answer) in specs.iter().zip(&committed.answers) {
             let told =
                 answer.as_ref().err().is_none_or(|refusal| spec.all_refusals().contains(&refusal.code));
@@ -106,8 +179,9 @@ impl World {
     /// Asks a question.
     pub fn asked(&mut self, operation: impl Into<AnyOperation>) -> Result<serde_json::Value, Refusal> {
         let wall = WallTime(self.clocks.wall_ms());
+        let operation = operation.into();
         let answer =
-            read(&mut *self.driver, &operation.into(), &Envelope::default(), wall, Durations::default());
+            self.attempt(|driver| read(driver, &operation, &Envelope::default(), wall, Durations::default()));
         let answer = answer.expect("the store works")?;
         Ok(serde_json::from_str(&answer).expect("answers are JSON"))
     }
@@ -130,10 +204,25 @@ impl World {
     }
 }
 
-/// Runs a test on every kind of store.
-pub fn on_every_store(test: impl Fn(World)) {
-    test(World::in_memory());
-    test(World::on_file());
+fn is_repeatable(command: &Command) -> bool {
+    command.operation.spec().access != Access::Coordinator
+}
+
+/// Runs a story on every kind of store: in memory, in a file, and where every call fails once.
+pub fn on_every_store(story: impl Fn(World)) {
+    story(World::in_memory());
+    story(World::on_file());
+    for strike in [Strike::Before, Strike::AfterCommit] {
+        let faults = Faults::new(strike);
+        let world = World::with_faults(&faults);
+        let founding = faults.struck();
+        story(world);
+        // A story that commands nothing has no commit whose repeat would be answered.
+        assert!(
+            founding > 0 && (faults.struck() > founding || strike == Strike::AfterCommit),
+            "nothing failed"
+        );
+    }
 }
 
 static OPERATIONS: AtomicU64 = AtomicU64::new(1);

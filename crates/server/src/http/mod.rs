@@ -3,6 +3,7 @@
 
 mod app;
 mod attend;
+mod backup;
 mod fields;
 mod headers;
 mod health;
@@ -36,6 +37,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/openapi.json", get(openapi::serve))
         .route(&format!("{}/info", wire::API), get(health::info))
         .route(&format!("{}/audit", wire::API), get(health::audit))
+        .route(&format!("{}{}", wire::API, wire::BACKUPS), post(backup::create))
         .route(&format!("{}/shutdown", wire::API), post(health::shutdown));
     routes::add_to(fixed)
         .fallback(|request: Request| async move { lost::no_such_route(request.uri().path()) })

@@ -4,6 +4,7 @@
 mod clocks;
 mod cuts;
 mod full_disk;
+mod imports;
 mod kills;
 mod lock_set;
 mod lost_clients;

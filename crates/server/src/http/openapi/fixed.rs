@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use tenure_core::model::refusal::Code;
 use tenure_core::wire;
 
-use super::response::{done, problem};
+use super::response::{by_status, done, refused};
+use crate::http::backup::{self, Wish, Written};
 use crate::http::health::{AuditReport, DaemonInfo, Liveness, Readiness, Shutdown, Stopping, Version};
 
 /// The paths of the document that do not come from the list of operations.
@@ -22,6 +23,7 @@ pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
     );
     get(api("/info"), route::<DaemonInfo>("info", &[], generator));
     get(api("/audit"), route::<AuditReport>("audit", &[Code::CannotTell], generator));
+    paths.insert(api(wire::BACKUPS), json!({ "post": backup(generator) }));
     paths.insert(api("/shutdown"), json!({ "post": shutdown(generator) }));
     paths
 }
@@ -30,6 +32,13 @@ fn shutdown(generator: &mut SchemaGenerator) -> Value {
     let mut route = route::<Stopping>("shutdown", &[Code::InvalidInput, Code::StateConflict], generator);
     let wish = generator.subschema_for::<Shutdown>();
     route["requestBody"] = json!({ "required": false, "content": { wire::JSON: { "schema": wish } } });
+    route
+}
+
+fn backup(generator: &mut SchemaGenerator) -> Value {
+    let mut route = route::<Written>("backup", backup::REFUSALS, generator);
+    let wish = generator.subschema_for::<Wish>();
+    route["requestBody"] = json!({ "required": true, "content": { wire::JSON: { "schema": wish } } });
     route
 }
 
@@ -44,9 +53,8 @@ fn route<A: JsonSchema>(id: &str, refusals: &[Code], generator: &mut SchemaGener
 
 fn described(id: &str, summary: &str, answer: &Value, refusals: &[Code]) -> Value {
     let mut responses = Map::from_iter([("200".to_owned(), done(answer))]);
-    for code in refusals {
-        let text = format!("`{code}`: {}", code.means());
-        responses.insert(code.status().to_string(), problem(&text, &[*code]));
+    for (status, codes) in by_status(refusals.iter().copied()) {
+        responses.insert(status, refused(&codes));
     }
     json!({ "operationId": id, "tags": ["daemon"], "summary": summary, "responses": responses })
 }

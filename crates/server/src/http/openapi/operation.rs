@@ -1,6 +1,6 @@
 //! One operation as the document describes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use tenure_core::operation::catalog::Entry;
 use tenure_core::wire;
 
 use super::parameters;
-use super::response::{done, problem};
+use super::response::{by_status, done, problem, refused};
 use crate::http::fields::Fields;
 
 /// Describes one operation.
@@ -86,14 +86,9 @@ fn responses(entry: &Entry, answer: &Value) -> Value {
             "description": "The revision of the task or project, in quotes.", "schema": { "type": "string" },
         } });
     }
-    let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
-    for code in entry.spec.all_refusals() {
-        by_status.entry(code.status()).or_default().push(code);
-    }
     let mut responses = Map::from_iter([("200".to_owned(), done)]);
-    for (status, codes) in by_status {
-        let lines: Vec<String> = codes.iter().map(|code| format!("`{code}`: {}", code.means())).collect();
-        responses.insert(status.to_string(), problem(&lines.join("\n\n"), &codes));
+    for (status, codes) in by_status(entry.spec.all_refusals()) {
+        responses.insert(status, refused(&codes));
     }
     Value::Object(responses)
 }

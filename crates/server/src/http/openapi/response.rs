@@ -1,5 +1,7 @@
 //! Answers and refusals as the document describes them.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use tenure_core::model::refusal::Code;
 use tenure_core::wire;
@@ -10,6 +12,21 @@ pub(super) const COMPONENTS: &str = "/components/schemas";
 /// An answer of this schema.
 pub(super) fn done(schema: &Value) -> Value {
     json!({ "description": "Done.", "content": { wire::JSON: { "schema": schema } } })
+}
+
+/// Refusals by the status that carries them.
+pub(super) fn by_status(codes: impl IntoIterator<Item = Code>) -> BTreeMap<String, Vec<Code>> {
+    let mut by_status: BTreeMap<String, Vec<Code>> = BTreeMap::new();
+    for code in codes {
+        by_status.entry(code.status().to_string()).or_default().push(code);
+    }
+    by_status
+}
+
+/// What a status means that carries these refusals.
+pub(super) fn refused(codes: &[Code]) -> Value {
+    let lines: Vec<String> = codes.iter().map(|code| format!("`{code}`: {}", code.means())).collect();
+    problem(&lines.join("\n\n"), codes)
 }
 
 /// A problem whose code is one of these.

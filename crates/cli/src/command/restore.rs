@@ -1,0 +1,104 @@
+//! `tenure restore`: a backup in the place of the store. It needs no daemon, and refuses to work beside one.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tenure_core::model::limits::counted;
+use tenure_core::model::refusal::Refusal;
+use tenure_engine::backup::replace::{Plan, Present, plan, restore};
+use tenure_engine::clock::MachineClocks;
+
+use super::backup::{absolute, fields};
+use crate::context::Context;
+use crate::render::{Page, joined};
+use crate::stop::Stop;
+
+/// Put a backup in the place of the store
+///
+/// Without --confirm it only says what would be lost. Afterwards a new epoch begins: every lease, session, cursor and
+/// answer from before is void, and no number that may have been handed out is given again. The present store keeps
+/// another name.
+#[derive(clap::Args)]
+pub struct Restore {
+    /// The file of the backup; its manifest lies beside it
+    file: PathBuf,
+    /// Do it; without, only a report says what would be done
+    #[arg(long)]
+    confirm: bool,
+}
+
+/// What the answer has.
+const FIELDS: [&str; 9] =
+    ["applied", "backup", "present", "unreadable", "is_known", "epoch", "event", "kept_as", "next"];
+
+/// Says what a restore would do, or does it.
+pub fn run(wish: &Restore, context: &Context) -> Result<(), Stop> {
+    context.check_own_fields(&FIELDS)?;
+    let store = context.store()?;
+    let file = absolute(&wish.file)?;
+    let done = if wish.confirm {
+        restore(&store, &file, &MachineClocks, &mut |_| ())
+    } else {
+        plan(&store, &file, &MachineClocks)
+    };
+    let plan = done.map_err(Refusal::from)?;
+    let next = if wish.confirm {
+        "work goes on; take a backup soon: this one is of an earlier epoch now"
+    } else {
+        "nothing was changed; repeat the command with --confirm to restore"
+    };
+    context.print_value(&report(&plan, wish.confirm, next), &shown(&plan, wish.confirm, next))
+}
+
+fn report(plan: &Plan, applied: bool, next: &str) -> Value {
+    let present = plan.present.as_ref().map(|Present { fleet, lost }| {
+        json!({ "epoch": fleet.epoch, "event": fleet.event, "head": fleet.head, "lost": lost })
+    });
+    json!({
+        "applied": applied, "backup": plan.manifest, "present": present, "unreadable": plan.unreadable,
+        "is_known": plan.is_known, "epoch": plan.epoch, "event": plan.event, "kept_as": plan.kept_as, "next": next,
+    })
+}
+
+fn shown(plan: &Plan, applied: bool, next: &str) -> String {
+    let mut page = Page::new();
+    page.line(if applied { "the store was restored" } else { "a restore of this backup would:" });
+    fields(&mut page, &plan.manifest);
+    match (&plan.present, &plan.unreadable) {
+        (Some(present), _) => show_lost(&mut page, present, applied),
+        (None, Some(why)) => page.field("present", &format!("cannot be read ({why})")),
+        (None, None) => page.field("present", "no store is there"),
+    }
+    page.field("begins", &format!("epoch {}, with event {}", plan.epoch, plan.event));
+    if !plan.is_known {
+        page.field("numbers", "go far on: nothing tells all that was handed out since the backup");
+    }
+    if let Some(kept) = &plan.kept_as {
+        page.field("kept as", &kept.display().to_string());
+    }
+    page.field("next", next);
+    page.finish()
+}
+
+/// What the present store has and the backup has not.
+fn show_lost(page: &mut Page, Present { fleet, lost }: &Present, applied: bool) {
+    page.field("present", &format!("event {} of epoch {}", fleet.event, fleet.epoch));
+    let is_lost = if applied { "gone" } else { "lost" };
+    if lost.events == 0 {
+        page.field(is_lost, "nothing");
+    } else {
+        let kinds: Vec<String> = lost.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        page.field(is_lost, &format!("{}: {}", counted(lost.events, "event"), joined(&kinds)));
+        for event in &lost.newest {
+            let task = event.task.as_ref().map(ToString::to_string).unwrap_or_default();
+            page.line(&format!("  {} {} {task}", event.number, event.kind));
+        }
+        if lost.events > lost.newest.len() as u64 {
+            page.line("  …");
+        }
+    }
+    if lost.unknown_here > 0 {
+        let events = counted(lost.unknown_here, "event");
+        page.field("note", &format!("the backup has {events} that the present store never had"));
+    }
+}

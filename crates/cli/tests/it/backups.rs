@@ -1,0 +1,116 @@
+//! Backup and restore at the command line: what is printed, and how each bad input ends.
+
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::place::{Place, until};
+
+/// A place with a backup, and its file.
+fn backed_up() -> (Place, PathBuf) {
+    let place = Place::bound();
+    place.task("one", &[]);
+    let written = place.json("ada", &["backup", "create", "../backup.db"]);
+    let file = place.root.path().join("backup.db");
+    assert_eq!(written["file"], file.to_str().expect("text"));
+    (place, file)
+}
+
+fn stop(place: &Place) {
+    let pid = place.daemon();
+    crate::place::signal(pid, Signal::TERM);
+    until("the daemon has gone", || !std::fs::exists(format!("/proc/{pid}")).expect("it is readable"));
+}
+
+fn word(path: &std::path::Path) -> &str {
+    path.to_str().expect("text")
+}
+
+/// The command ends with this exit code and this `code`.
+fn ends(place: &Place, words: &[&str], exit: i32, code: &str) -> Value {
+    let ran = place.run("ada", &[words, &["--json"]].concat());
+    assert_eq!(ran.code, exit, "{words:?}: {}{}", ran.out, ran.err);
+    assert!(ran.err.contains("next:"), "{words:?}: {}", ran.err);
+    let problem = ran.problem();
+    assert_eq!(problem["code"], code, "{words:?}: {}", ran.out);
+    problem
+}
+
+#[test]
+fn people_and_programs_read_what_a_backup_and_a_restore_say() {
+    let (place, file) = backed_up();
+    let human = place.ok("ada", &["backup", "create", "../again.db"]).out;
+    assert!(human.starts_with("a backup was written: ") && human.contains("sha256:"), "{human}");
+    let whole = place.ok("ada", &["backup", "verify", word(&file)]).out;
+    assert!(whole.starts_with("the backup is whole"), "{whole}");
+    place.task("two", &[]);
+    stop(&place);
+    let planned = place.ok("ada", &["restore", word(&file)]).out;
+    for said in
+        ["a restore of this backup would:", "1 task_created", "epoch 2", "--confirm", "before-epoch-2"]
+    {
+        assert!(planned.contains(said), "{said} is missing: {planned}");
+    }
+    let some = place.json("ada", &["restore", word(&file)]);
+    assert_eq!(
+        (&some["applied"], &some["present"]["lost"]["kinds"]["task_created"]),
+        (&false.into(), &1.into())
+    );
+    let done = place.ok("ada", &["restore", word(&file), "--confirm"]).out;
+    assert!(done.starts_with("the store was restored") && done.contains("backup soon"), "{done}");
+    assert_eq!(place.client().info().ok(), None, "a restore starts no daemon");
+    place.ok("bob", &["audit", "verify"]);
+    assert_eq!(place.json("bob", &["task", "list"])["tasks"].as_array().map(Vec::len), Some(1));
+    let fields = place.ok("ada", &["backup", "verify", word(&file), "--json=event,intact"]).out;
+    assert!(fields.contains("\"intact\":true") && !fields.contains("sha256"), "{fields}");
+}
+
+#[test]
+fn a_backup_that_cannot_be_written_is_refused_with_the_reason() {
+    let (place, file) = backed_up();
+    ends(&place, &["backup", "create", word(&file)], 8, "already_exists");
+    place.ok("ada", &["backup", "create", word(&file), "--replace"]);
+    ends(&place, &["backup", "create", "../no/such/folder/x.db"], 1, "invalid_input");
+    ends(&place, &["backup", "create", word(&place.checkout())], 8, "already_exists");
+    ends(&place, &["backup", "create", "/proc/x.db"], 1, "invalid_input");
+    let database = place.state().join("tenure.db");
+    ends(&place, &["backup", "create", word(&database), "--replace"], 7, "not_found");
+}
+
+#[test]
+fn a_bad_backup_is_not_restored_and_says_why() {
+    let (place, file) = backed_up();
+    ends(&place, &["restore", word(&file), "--confirm"], 8, "state_conflict");
+    stop(&place);
+    let manifest = place.root.path().join("backup.db.json");
+    let missing = place.root.path().join("missing.db");
+    for words in [&["restore"][..], &["backup", "verify"]] {
+        ends(&place, &[words, &[word(&missing)]].concat(), 7, "not_found");
+    }
+    let (bytes, text) = (std::fs::read(&file).expect("bytes"), std::fs::read(&manifest).expect("bytes"));
+    let mut altered = bytes.clone();
+    altered[bytes.len() / 2] ^= 1;
+    for (path, wrong) in
+        [(&file, &altered[..]), (&file, &bytes[..bytes.len() - 1]), (&manifest, b"{}"), (&manifest, b"")]
+    {
+        std::fs::write(path, wrong).expect("written");
+        for more in [&[][..], &["--confirm"]] {
+            ends(&place, &[&["restore", word(&file)], more].concat(), 1, "invalid_input");
+        }
+        let checked = place.run("ada", &["backup", "verify", word(&file), "--json"]);
+        assert_eq!((checked.code, &checked.problem()["intact"]), (10, &false.into()), "{}", checked.out);
+        std::fs::write(&file, &bytes).expect("written");
+        std::fs::write(&manifest, &text).expect("written");
+    }
+    std::fs::remove_file(&manifest).expect("removed");
+    ends(&place, &["restore", word(&file)], 7, "not_found");
+    std::fs::write(&manifest, &text).expect("written");
+
+    let other = Place::bound();
+    stop(&other);
+    let problem = ends(&other, &["restore", word(&file), "--confirm"], 8, "state_conflict");
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("lives here")), "{problem}");
+    place.ok("ada", &["restore", word(&file)]);
+    assert_eq!(place.json("ada", &["show", "afc-1"])["task"]["title"], "one", "the store is as it was");
+}

@@ -1,0 +1,109 @@
+//! A backup: a copy of the store in one file, and the manifest that vouches for it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ids::{Digest, Epoch, EventNumber};
+use super::time::WallTime;
+
+/// The layout of the manifest that this program reads and writes.
+pub const MANIFEST_VERSION: u32 = 1;
+
+/// What a backup's file holds. It stands beside the file, because a digest cannot lie within what it is of, and so that
+/// it can be read without a database. It names no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The version of this layout.
+    pub v: u32,
+    /// The fleet's id.
+    pub fleet: String,
+    /// Its incarnation.
+    pub epoch: Epoch,
+    /// The number of the last event.
+    pub event: EventNumber,
+    /// The hash of the last event: compare it with one noted elsewhere.
+    pub head: Digest,
+    /// The number of the store's last migration.
+    pub schema: u32,
+    /// How many bytes the file has.
+    pub bytes: u64,
+    /// SHA-256 of the file, as `sha256sum` prints it.
+    pub sha256: Digest,
+    /// When it was taken, by the wall clock, in milliseconds since 1970.
+    pub taken_at: WallTime,
+    /// The version of tenure that took it.
+    pub tenure: String,
+    /// The database that wrote it.
+    pub database: String,
+    /// A digest of everything above.
+    pub seal: Digest,
+}
+
+impl Manifest {
+    /// The same with its seal.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        self.seal = Digest([0; 32]);
+        self.seal = crate::secret::digest("tenure backup manifest v1", &[self.to_text().as_bytes()]);
+        self
+    }
+
+    /// Its text as it stands in its file.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let text = serde_json::to_string_pretty(self);
+        text.expect("a manifest is plain data and always serialises") + "\n"
+    }
+
+    /// Reads a manifest that is exactly as it was written.
+    pub fn from_text(text: &str) -> Result<Self, String> {
+        let manifest: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if manifest.v != MANIFEST_VERSION {
+            return Err(format!("it has layout {}, this version knows {MANIFEST_VERSION}", manifest.v));
+        }
+        if manifest.clone().sealed() != manifest || manifest.to_text() != text {
+            return Err("it was altered".to_owned());
+        }
+        Ok(manifest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        Manifest {
+            v: MANIFEST_VERSION,
+            fleet: "f".to_owned(),
+            epoch: Epoch(1),
+            event: EventNumber(5),
+            head: Digest([1; 32]),
+            schema: 2,
+            bytes: 4096,
+            sha256: Digest([2; 32]),
+            taken_at: WallTime(7),
+            tenure: "0.1.0".to_owned(),
+            database: "SQLite 3".to_owned(),
+            seal: Digest([0; 32]),
+        }
+        .sealed()
+    }
+
+    #[test]
+    fn a_manifest_reads_back_and_no_byte_of_it_can_be_another() {
+        let text = manifest().to_text();
+        assert_eq!(Manifest::from_text(&text), Ok(manifest()));
+        for (at, byte) in text.bytes().enumerate() {
+            let mut altered = text.clone().into_bytes();
+            altered[at] = if byte == b'1' { b'0' } else { b'1' };
+            let altered = String::from_utf8(altered).expect("it is ASCII");
+            Manifest::from_text(&altered).expect_err(&altered);
+        }
+        for cut in 0..text.len() {
+            Manifest::from_text(&text[..cut]).expect_err("cut");
+        }
+        Manifest::from_text(&format!("{text}\n")).expect_err("longer");
+    }
+}

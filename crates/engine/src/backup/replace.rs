@@ -1,0 +1,270 @@
+//! Putting a backup in the place of a store that nobody serves.
+//!
+//! The backup is copied beside the store, begins its next epoch there, and takes the store's name in one step. Whatever
+//! ends the process before that step leaves the store as it was; after it there is only the restored one. The store
+//! that was there keeps another name.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use tenure_core::model::backup::Manifest;
+use tenure_core::model::event::Fleet;
+use tenure_core::model::ids::{Epoch, EventNumber};
+use tenure_core::model::time::WallTime;
+use tenure_core::rules::restore::{Floors, next_epoch};
+use tenure_core::wire::{DAEMON_LOCK, FLEET_MARKER};
+
+use super::BackupError;
+use super::check::{self, measure, open, refuse_other};
+use super::draft::sync_folder_of;
+use super::past::{self, Lost};
+use crate::clock::Clocks;
+use crate::execute::prepare;
+use crate::restore;
+use crate::store::driver::{Class, Driver, StoreError};
+use crate::store::folder::{DATABASE, FolderError, Hold, beside, hold_existing};
+use crate::store::sqlite::{Role, Sqlite};
+use crate::store::{fleet, floors};
+
+/// What the copy is called until it takes the store's name.
+const RESTORING: &str = ".restoring";
+/// What SQLite keeps beside a database.
+const LOG: &str = "-wal";
+const SHARED: &str = "-shm";
+
+/// What a restore would do.
+#[derive(Debug)]
+pub struct Plan {
+    /// The backup.
+    pub manifest: Manifest,
+    /// The store that is there now, if one can be read.
+    pub present: Option<Present>,
+    /// Why the store that is there cannot be read.
+    pub unreadable: Option<String>,
+    /// The epoch that begins.
+    pub epoch: Epoch,
+    /// The number of its first event.
+    pub event: EventNumber,
+    /// Whether the present store tells everything that was handed out since the backup. Otherwise every counter moves
+    /// far on.
+    pub is_known: bool,
+    /// What the present store will be called, if there is one.
+    pub kept_as: Option<PathBuf>,
+}
+
+/// The store that a backup takes the place of.
+#[derive(Debug)]
+pub struct Present {
+    /// Its fleet row.
+    pub fleet: Fleet,
+    /// What it has and the backup has not.
+    pub lost: Lost,
+}
+
+/// A step that a restore has made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The backup is copied beside the store.
+    Copied,
+    /// The copy is in its next epoch.
+    Restored,
+    /// The present store has another name besides its own.
+    Kept,
+    /// The present store's log, which is empty, is gone.
+    Cleared,
+    /// The copy has taken the store's name.
+    Replaced,
+}
+
+/// What is in a folder, held against daemons.
+struct Place {
+    database: PathBuf,
+    floors: Floors,
+    plan: Plan,
+    _hold: Option<Hold>,
+}
+
+/// Says what a restore would do, and does nothing.
+pub fn plan(folder: &Path, file: &Path, clocks: &dyn Clocks) -> Result<Plan, BackupError> {
+    let manifest = check::verify(file)?;
+    examine(folder, file, manifest, clocks).map(|place| place.plan)
+}
+
+/// Restores a backup: all of it, or nothing. `reached` hears of each step when it is done.
+pub fn restore(
+    folder: &Path,
+    file: &Path,
+    clocks: &dyn Clocks,
+    reached: &mut dyn FnMut(Step),
+) -> Result<Plan, BackupError> {
+    let manifest = check::verify(file)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(BackupError::io(folder))?;
+    let _no_daemon_starts = daemons_lock(folder)?;
+    let Place { database, floors, plan, _hold } = examine(folder, file, manifest, clocks)?;
+
+    let copy = beside(&database, RESTORING);
+    clear(&copy)?;
+    let done = copy_checked(file, &plan.manifest, &copy).and_then(|()| {
+        reached(Step::Copied);
+        begin_epoch(&copy, clocks, &floors)
+    });
+    let fleet = done.inspect_err(|_| drop(clear(&copy)))?;
+    reached(Step::Restored);
+    debug_assert_eq!(fleet.epoch, plan.epoch, "what was told is what is done");
+    if let Some(kept) = &plan.kept_as {
+        keep(&database, kept, plan.unreadable.is_none())?;
+        reached(Step::Kept);
+    }
+    put_log_aside(&database, plan.epoch)?;
+    reached(Step::Cleared);
+    fs::rename(&copy, &database).map_err(BackupError::io(&database))?;
+    sync_folder_of(&database)?;
+    reached(Step::Replaced);
+    Ok(plan)
+}
+
+/// Keeps daemons from starting, and waits for none: one that starts or stops now is in the way.
+fn daemons_lock(folder: &Path) -> Result<File, BackupError> {
+    let path = folder.join(DAEMON_LOCK);
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
+    let file = file.map_err(BackupError::io(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(BackupError::Folder(FolderError::InUse(folder.to_owned()))),
+        Err(fs::TryLockError::Error(error)) => Err(BackupError::Io(path, error)),
+    }
+}
+
+/// Looks at what is there, and takes its lock.
+fn examine(
+    folder: &Path,
+    file: &Path,
+    manifest: Manifest,
+    clocks: &dyn Clocks,
+) -> Result<Place, BackupError> {
+    let hold = hold_existing(folder).map_err(BackupError::Folder)?;
+    let database = hold.as_ref().map_or_else(|| folder.join(DATABASE), |hold| hold.database().to_owned());
+    if let Ok(noted) = fs::read_to_string(folder.join(FLEET_MARKER)) {
+        refuse_foreign(&manifest, noted.trim())?;
+    }
+    let mut backup = Sqlite::open_whole(file).map_err(BackupError::store(file))?;
+    let mine = floors::read(&mut backup).map_err(BackupError::store(file))?;
+    let before = fleet::existing_of_any_schema(&mut backup).map_err(BackupError::store(file))?;
+    let (present, unreadable, theirs) = match hold.as_ref().map(|_| meet(&database, &mut backup)) {
+        None => (None, None, None),
+        Some(Ok((present, floors))) => (Some(present), None, Some(floors)),
+        Some(Err(error)) if error.class == Class::Corrupt => (None, Some(error.detail), None),
+        Some(Err(error)) => return Err(BackupError::store(&database)(error)),
+    };
+    if let Some(present) = &present {
+        refuse_foreign(&manifest, &present.fleet.id)?;
+    }
+    let wall = WallTime(clocks.wall_ms());
+    let is_known = present.as_ref().is_some_and(|present| present.lost.unknown_here == 0);
+    let known = mine.and(theirs.unwrap_or_default());
+    let floors = if is_known { known } else { known.beyond(before.wall, wall) };
+    let next = next_epoch(&before, &floors, wall);
+    let (epoch, event) = (next.epoch, EventNumber(next.event.0 + 1));
+    let kept_as = hold.is_some().then(|| free_name(&database, epoch));
+    let plan = Plan { manifest, present, unreadable, epoch, event, is_known, kept_as };
+    Ok(Place { database, floors, plan, _hold: hold })
+}
+
+/// Reads the present store beside the backup. A log that an ended daemon left is moved into the database, which loses
+/// nothing.
+fn meet(database: &Path, backup: &mut dyn Driver) -> Result<(Present, Floors), StoreError> {
+    let mut driver = Sqlite::open(database, Role::Writer)?;
+    let fleet = fleet::existing_of_any_schema(&mut driver)?;
+    let lost = past::lost(&mut driver, backup)?;
+    let floors = floors::read(&mut driver)?;
+    Ok((Present { fleet, lost }, floors))
+}
+
+fn refuse_foreign(manifest: &Manifest, present: &str) -> Result<(), BackupError> {
+    if present.is_empty() || present == manifest.fleet {
+        return Ok(());
+    }
+    Err(BackupError::Foreign { backup: manifest.fleet.clone(), present: present.to_owned() })
+}
+
+/// Copies the backup, and checks that what was copied is what was checked.
+fn copy_checked(file: &Path, manifest: &Manifest, copy: &Path) -> Result<(), BackupError> {
+    let mut options = OpenOptions::new();
+    let mut to =
+        options.write(true).create_new(true).mode(0o600).open(copy).map_err(BackupError::io(copy))?;
+    let measured = measure(&mut open(file)?, &mut to).map_err(BackupError::io(copy))?;
+    refuse_other(file, manifest, &measured)
+}
+
+/// Brings the copy up to this version and into its next epoch, as one file that is durable.
+fn begin_epoch(copy: &Path, clocks: &dyn Clocks, floors: &Floors) -> Result<Fleet, BackupError> {
+    let run = || {
+        let mut driver = Sqlite::open(copy, Role::Writer)?;
+        let driver: &mut dyn Driver = &mut driver;
+        prepare(driver, clocks, || Err(StoreError::corrupt("the backup holds no fleet")))?;
+        let fleet = restore::restore(driver, clocks, floors)?;
+        driver.settle()?;
+        Ok(fleet)
+    };
+    let fleet = run().map_err(BackupError::store(copy))?;
+    remove(&beside(copy, LOG))?;
+    remove(&beside(copy, SHARED))?;
+    File::open(copy).and_then(|file| file.sync_all()).map_err(BackupError::io(copy))?;
+    Ok(fleet)
+}
+
+/// A name for the present store that no other file has. One that was cut off at this step gave it this name already.
+fn free_name(database: &Path, epoch: Epoch) -> PathBuf {
+    let inode = |path: &Path| path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()));
+    let first = format!(".before-epoch-{epoch}");
+    let further = (2..).map(|number: u64| format!("{first}-{number}"));
+    let mut names = std::iter::once(first.clone()).chain(further).map(|ending| beside(database, &ending));
+    let is_free = |name: &PathBuf| inode(name).is_none_or(|found| Some(found) == inode(database));
+    names.find(is_free).expect("a folder does not hold every name")
+}
+
+/// Gives the present store a second name. One that can be read is then whole in its file, without its log.
+fn keep(database: &Path, kept: &Path, is_readable: bool) -> Result<(), BackupError> {
+    if is_readable {
+        let settle = || Sqlite::open(database, Role::Writer).and_then(|mut driver| driver.settle());
+        settle().map_err(BackupError::store(database))?;
+    }
+    match fs::hard_link(database, kept) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(BackupError::Io(kept.to_owned(), error)),
+    }
+    sync_folder_of(kept)
+}
+
+/// A log that is not the database's own would be played into it. One that still holds something keeps another name.
+fn put_log_aside(database: &Path, epoch: Epoch) -> Result<(), BackupError> {
+    let log = beside(database, LOG);
+    match log.metadata() {
+        Ok(found) if found.len() > 0 => {
+            let kept = free_name(&log, epoch);
+            fs::rename(&log, &kept).map_err(BackupError::io(&kept))?;
+        }
+        Ok(_) | Err(_) => remove(&log)?,
+    }
+    remove(&beside(database, SHARED))
+}
+
+/// Removes what an earlier restore left of its copy.
+fn clear(copy: &Path) -> Result<(), BackupError> {
+    for ending in ["", LOG, SHARED] {
+        remove(&beside(copy, ending))?;
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> Result<(), BackupError> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(BackupError::Io(path.to_owned(), error)),
+    }
+}
