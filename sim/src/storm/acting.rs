@@ -185,7 +185,7 @@ impl World {
             Heard::Answer(outcome) if !is_uncertain(&outcome) => {
                 let Some(calling) = actor.calling.take() else { return };
                 self.say(&format!("agent {agent} hears of {}: {}", caller.id, told(&outcome)));
-                self.take_in(agent, &calling, &outcome);
+                self.take_in(caller, &calling, &outcome);
                 let refused = outcome.err().is_some_and(|refusal| refusal.code == Code::NameInUse);
                 let think = if refused { LEASE_MS } else { 50 + self.below(THINK_MS) };
                 self.agenda.note(think, Happening::Act { agent, life: caller.life });
@@ -199,12 +199,14 @@ impl World {
     }
 
     /// A definite answer changes what the agent's file says.
-    fn take_in(&mut self, agent: usize, calling: &Calling, outcome: &Result<String, Refusal>) {
-        if let (Some(text), Ok(_)) = (text_of(&calling.command), outcome) {
+    fn take_in(&mut self, caller: &Caller, calling: &Calling, outcome: &Result<String, Refusal>) {
+        if let (Some(text), Ok(_)) = (text_of(&calling.command), outcome)
+            && caller.message > self.restored_after
+        {
             self.texts.insert(text, Told::Accepted);
         }
         self.asking.hear(&calling.request.id, self.moment(), outcome);
-        let place = self.agents[agent].record;
+        let place = self.agents[caller.agent].record;
         let asked_as = calling.command.envelope.caller.as_ref().map(|caller| &caller.session);
         if asked_as != Some(&self.records[place].session) {
             // Another process of the name has opened a new session meanwhile.
@@ -212,7 +214,7 @@ impl World {
         }
         let code = outcome.as_ref().err().map(|refusal| refusal.code);
         let closed = outcome.is_ok() && calling.command.operation.spec().name == "session.close";
-        if closed || matches!(code, Some(Code::SessionClosed | Code::SessionUnknown)) {
+        if closed || matches!(code, Some(Code::SessionClosed | Code::SessionUnknown | Code::EpochChanged)) {
             let name = self.records[place].name.clone();
             self.records[place] = Record::draw(&name, &mut self.dice);
             return;

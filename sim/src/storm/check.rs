@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use tenure_core::envelope::Envelope;
-use tenure_core::model::event::{Event, EventKind};
+use tenure_core::model::event::{Event, EventKind, Fleet};
 use tenure_core::model::ids::{AttemptId, Epoch, EventCursor, EventNumber, OperationId, SessionId, TaskId};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::refusal::Refusal;
@@ -49,17 +49,29 @@ struct Fate {
     is_over: bool,
 }
 
+/// What had been handed out before a restore: none of it counts, and none of it is handed out again.
+#[derive(Debug, Clone, Default)]
+struct Past {
+    event: u64,
+    generations: BTreeMap<TaskId, u64>,
+    tasks_issued: u64,
+    sessions: BTreeSet<SessionId>,
+}
+
 /// What is known of the fleet, and what was said to whom.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Judge {
     lease_ms: i64,
+    epoch: Epoch,
+    past: Option<Past>,
     /// The fleet time that was last seen committed.
     pub time: i64,
     /// Every event so far.
     pub events: Vec<Event>,
     fates: BTreeMap<TaskId, Fate>,
     sessions: BTreeMap<SessionId, String>,
-    effects: BTreeSet<Key>,
+    /// Each operation that had an effect, and its first event.
+    effects: BTreeMap<Key, EventNumber>,
     told: BTreeMap<Key, String>,
     /// Refusals of a write that came too late.
     pub stale_refused: u64,
@@ -98,7 +110,35 @@ impl Judge {
     /// A judge of a fleet whose leases last so long.
     #[must_use]
     pub fn new(lease_ms: i64) -> Self {
-        Self { lease_ms, ..Self::default() }
+        Self { lease_ms, epoch: Epoch(1), ..Self::default() }
+    }
+
+    /// Whether the fleet was restored.
+    #[must_use]
+    pub fn is_restored(&self) -> bool {
+        self.past.is_some()
+    }
+
+    /// The fleet is as the judge knew it `then`, and in another epoch.
+    pub fn restore(&mut self, then: Self, fleet: &Fleet, is_lost: bool) -> Verdict {
+        must!(fleet.epoch > self.epoch, "P8: epoch {} follows {}", fleet.epoch, self.epoch);
+        let generations = self.fates.iter().map(|(task, fate)| (task.clone(), fate.generation));
+        let past = Past {
+            event: self.last_event(),
+            generations: generations.collect(),
+            tasks_issued: self.fates.keys().map(|task| task.number).max().unwrap_or_default(),
+            sessions: self.sessions.keys().cloned().collect(),
+        };
+        // A store that is lost takes along what time it was.
+        let time = if is_lost { then.time } else { self.time };
+        let (stale_refused, replayed) = (self.stale_refused, self.replayed);
+        let (epoch, past) = (fleet.epoch, Some(past));
+        *self = Self { epoch, past, time, stale_refused, replayed, ..then };
+        Ok(())
+    }
+
+    fn last_event(&self) -> u64 {
+        self.events.last().map_or(0, |event| event.number.0)
     }
 
     /// How many tasks were ever created.
@@ -110,8 +150,8 @@ impl Judge {
     /// Checks everything after a commit, whether or not it happened.
     pub fn after(&mut self, driver: &mut dyn Driver, batch: &Batch<'_>) -> Verdict {
         let holders = self.holders();
-        let before = EventNumber(self.events.len() as u64);
-        let cursor = EventCursor { epoch: Epoch(1), number: before };
+        let before = EventNumber(self.last_event());
+        let cursor = EventCursor { epoch: self.epoch, number: before };
         let page =
             ask(driver, ListEvents { after: Some(cursor), newest: false, task: None, limit: Some(1000) });
         let time = page.as_of.fleet_time.0;
@@ -125,7 +165,7 @@ impl Judge {
         for event in page.events {
             self.play(event)?;
         }
-        let last = self.events.len() as u64;
+        let last = self.last_event();
         must!(page.as_of.event.number.0 == last, "P7: the answer is of event {}", page.as_of.event);
         self.renewals(batch, &holders)?;
         if let Some(answers) = batch.answers {
@@ -145,23 +185,32 @@ impl Judge {
     /// Plays one event.
     fn play(&mut self, event: Event) -> Verdict {
         let last = self.events.last();
-        must!(event.number.0 == self.events.len() as u64 + 1, "events have a gap before {}", event.number);
+        must!(event.epoch == self.epoch, "event {} is of epoch {}", event.number, event.epoch);
+        let is_next = event.number.0 == self.last_event() + 1;
+        let begins = event.kind == EventKind::FleetRestored && event.number.0 > self.last_event();
+        must!(is_next || begins, "events have a gap before {}", event.number);
+        if let Some(past) = &self.past {
+            new_to(past, &event)?;
+        }
         let since = last.map_or(0, |last| last.fleet_time.0);
         must!(event.fleet_time.0 >= since, "P6: event {} is earlier than the one before", event.number);
         must!(event.fleet_time.0 <= self.time, "event {} is of the future", event.number);
         if let Some(key) = key_of(&event) {
             let goes_on = last.and_then(key_of).as_ref() == Some(&key);
-            let is_first = self.effects.insert(key);
-            must!(is_first || goes_on, "P4: an operation had effects at two moments: {event:?}");
+            let first = *self.effects.entry(key).or_insert(event.number);
+            must!(first == event.number || goes_on, "P4: an operation had effects at two moments: {event:?}");
         }
         if let (EventKind::SessionOpened, Some(session), Some(name)) =
             (event.kind, &event.actor.session, &event.actor.principal)
         {
             self.sessions.insert(session.clone(), name.to_string());
+            if let Some(past) = &mut self.past {
+                past.sessions.remove(session);
+            }
         }
         if let Some(task) = &event.task {
             let fate = self.fates.entry(task.clone()).or_default();
-            play_on(fate, &event, self.lease_ms)?;
+            play_on(fate, &event, self.lease_ms, self.past.is_some())?;
         }
         self.events.push(event);
         Ok(())
@@ -173,8 +222,9 @@ impl Judge {
             let AnyOperation::Heartbeat(_) = &command.operation else { continue };
             let Some(fence) = &command.envelope.fence else { continue };
             let until = self.time + self.lease_ms;
-            let fate = self.fates.entry(fence.attempt.task.clone()).or_default();
-            let now = fate.holder.as_mut().filter(|holder| holder.attempt == fence.attempt);
+            let fate = self.fates.get_mut(&fence.attempt.task);
+            let holder = fate.and_then(|fate| fate.holder.as_mut());
+            let now = holder.filter(|holder| holder.attempt == fence.attempt);
             let then = before.get(&fence.attempt.task).filter(|holder| holder.attempt == fence.attempt);
             match batch.answers.map(|answers| &answers[place]) {
                 Some(Ok(answer)) => {
@@ -211,6 +261,14 @@ impl Judge {
             return Ok(());
         };
         let key = (principal, id.clone());
+        if let (Some(past), Some(caller)) = (&self.past, &command.envelope.caller)
+            && past.sessions.contains(&caller.session)
+        {
+            // Opening it anew, with a message from before, makes it a session of this epoch.
+            let may = answer.is_err() || name == "session.open";
+            must!(may, "P8: a session from before the restore was heard: {command:?}");
+            return Ok(());
+        }
         match answer {
             Ok(answer) if name != "heartbeat" => {
                 let untimed = untimed(answer)?;
@@ -222,7 +280,10 @@ impl Judge {
                 if let AnyOperation::Claim(_) = command.operation {
                     self.granted(command, answer, before)?;
                 } else if name != "session.open" {
-                    must!(self.effects.contains(&key), "P2: `{name}` {id} was accepted and left no event");
+                    must!(
+                        self.effects.contains_key(&key),
+                        "P2: `{name}` {id} was accepted and left no event"
+                    );
                 }
                 self.told.insert(key, untimed);
             }
@@ -230,7 +291,9 @@ impl Judge {
             Err(refusal) => {
                 use tenure_core::model::refusal::Code;
                 must!(!self.told.contains_key(&key), "P4: {id} was accepted before, and now {refusal:?}");
-                must!(!self.effects.contains(&key), "P4: {id} was refused and has events: {refusal:?}");
+                // Of two copies in one batch the later one may be taken.
+                let had = self.effects.get(&key).is_some_and(|first| *first <= before);
+                must!(!had, "P4: {id} was refused and has events: {refusal:?}");
                 let late = matches!(refusal.code, Code::LeaseExpired | Code::Superseded);
                 self.stale_refused += u64::from(late);
                 if let (true, Some(fence)) = (late, &command.envelope.fence) {
@@ -305,7 +368,7 @@ impl Judge {
 }
 
 /// Plays an event of a task.
-fn play_on(fate: &mut Fate, event: &Event, lease_ms: i64) -> Verdict {
+fn play_on(fate: &mut Fate, event: &Event, lease_ms: i64, is_restored: bool) -> Verdict {
     let time = event.fleet_time.0;
     must!(!fate.is_over || event.attempt.is_none(), "P2: {event:?} after the task was closed");
     let Some(attempt) = &event.attempt else {
@@ -316,9 +379,9 @@ fn play_on(fate: &mut Fate, event: &Event, lease_ms: i64) -> Verdict {
         EventKind::TaskClaimed => {
             let taken = fate.holder.as_ref().is_some_and(|holder| !holder.expired);
             must!(!taken, "P1: a second owner beside {:?}: {event:?}", fate.holder);
-            let next = attempt.generation.0 == fate.generation + 1;
-            must!(next, "P1: generation {} follows {}", attempt.generation, fate.generation);
-            fate.generation += 1;
+            let (given, last) = (attempt.generation.0, fate.generation);
+            must!(given == last + 1 || is_restored && given > last, "P1: generation {given} follows {last}");
+            fate.generation = given;
             let session = event.actor.session.clone().ok_or("a session claims")?;
             let until = time + lease_ms;
             let (earliest, latest) = (until, until);
@@ -332,6 +395,11 @@ fn play_on(fate: &mut Fate, event: &Event, lease_ms: i64) -> Verdict {
             must!(!holder.expired, "a lease expired twice: {event:?}");
             must!(time >= holder.earliest, "P1: a lease was ended before its time: {holder:?}, {event:?}");
             holder.expired = true;
+        }
+        EventKind::AttemptVoided => {
+            let holder = fate.holder.as_mut().filter(|holder| holder.attempt == *attempt && !holder.expired);
+            let holder = holder.ok_or_else(|| format!("what nobody holds was voided: {event:?}"))?;
+            (holder.expired, holder.earliest) = (true, i64::MIN);
         }
         EventKind::NoteRecorded if event.data["entry"] == "recovery_note" => {}
         EventKind::TaskReleased
@@ -355,6 +423,19 @@ fn play_on(fate: &mut Fate, event: &Event, lease_ms: i64) -> Verdict {
             }
         }
         _ => return Err(format!("this storm does not know of {event:?}")),
+    }
+    Ok(())
+}
+
+/// Nothing that an event of a new epoch names was handed out before.
+fn new_to(past: &Past, event: &Event) -> Verdict {
+    must!(event.number.0 > past.event, "P8: event number {} was given before", event.number);
+    if let (EventKind::TaskCreated, Some(task)) = (event.kind, &event.task) {
+        must!(task.number > past.tasks_issued, "P8: {task} was given before");
+    }
+    if let (EventKind::TaskClaimed, Some(attempt)) = (event.kind, &event.attempt) {
+        let before = past.generations.get(&attempt.task).copied().unwrap_or_default();
+        must!(attempt.generation.0 > before, "P8: {attempt} was given before");
     }
     Ok(())
 }

@@ -3,9 +3,16 @@
 use std::path::PathBuf;
 
 use tempfile::TempDir;
+use tenure_core::model::event::Fleet;
+use tenure_core::model::time::WallTime;
+use tenure_core::rules::restore::Floors;
+use tenure_engine::restore::restore;
 use tenure_engine::store::driver::{Class, Driver, Each, StoreError, Value};
+use tenure_engine::store::floors;
 use tenure_engine::store::folder::{Hold, hold};
 use tenure_engine::store::sqlite::{Role, Sqlite};
+
+use super::time::Shown;
 
 /// What the next batch meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +35,14 @@ pub enum Plan {
     },
 }
 
+/// A copy of the store as it was at some moment.
+struct Backup {
+    path: PathBuf,
+    floors: Floors,
+    taken_at: WallTime,
+    _folder: TempDir,
+}
+
 /// A store that outlives its connections.
 pub struct Store {
     connection: Option<Sqlite>,
@@ -36,6 +51,7 @@ pub struct Store {
     plan: Plan,
     calls: u32,
     bit: bool,
+    backup: Option<Backup>,
     _files: Option<(Hold, TempDir)>,
 }
 
@@ -50,6 +66,7 @@ impl Store {
             plan: Plan::Sound,
             calls: 0,
             bit: false,
+            backup: None,
             _files: None,
         }
     }
@@ -66,6 +83,7 @@ impl Store {
             plan: Plan::Sound,
             calls: 0,
             bit: false,
+            backup: None,
             _files: Some((hold, folder)),
         };
         store.reconnect();
@@ -81,6 +99,37 @@ impl Store {
             }
             None => self.connection().rollback().expect("what was not committed is dropped"),
         }
+    }
+
+    /// Takes a backup.
+    pub fn back_up(&mut self, clocks: Shown) {
+        let folder = tempfile::tempdir().expect("the temporary folder is writable");
+        let path = folder.path().join("backup");
+        self.connection().backup(&path).expect("a backup of a sound store");
+        let floors = floors::read(self).expect("a sound store");
+        self.backup = Some(Backup { path, floors, taken_at: WallTime(clocks.wall), _folder: folder });
+    }
+
+    /// Puts the backup in the place of the store, once. The store that was there tells what it handed out, unless it is
+    /// lost.
+    pub fn put_back(&mut self, clocks: Shown, is_lost: bool) -> Fleet {
+        let backup = self.backup.as_ref().expect("a backup was taken");
+        let (path, known) = (backup.path.clone(), backup.floors.clone());
+        let floors = if is_lost {
+            known.beyond(backup.taken_at, WallTime(clocks.wall))
+        } else {
+            floors::read(self).expect("a sound store").and(known)
+        };
+        self.path = Some(path);
+        self.reconnect();
+        let driver: &mut dyn Driver = self;
+        restore(driver, &clocks, &floors).expect("the next epoch begins")
+    }
+
+    /// Whether there is something to put back.
+    #[must_use]
+    pub fn has_backup(&self) -> bool {
+        self.backup.is_some()
     }
 
     /// Sets what the next batch meets.

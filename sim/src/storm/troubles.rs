@@ -10,7 +10,7 @@ use super::check::{Batch, Verdict};
 use super::coordinator::{Coordinator, Waiting};
 use super::store::Plan;
 use super::weather::Fault;
-use super::world::{Caller, Happening, Heard, LEASE_MS, STORM_MS, World};
+use super::world::{Caller, Happening, Heard, LEASE_MS, STORM_MS, Told, World};
 
 /// A process that ended is started again so much later, at most: often enough beyond what a join makes up for.
 const DOWN_MS: u64 = 9_000;
@@ -189,6 +189,30 @@ impl World {
         self.agenda.note(down, Happening::Restart);
     }
 
+    fn back_up(&mut self) {
+        self.store.back_up(self.machine.clocks(self.agenda.now));
+        self.at_backup = Some(self.judge.clone());
+        self.say("a backup is taken");
+    }
+
+    /// The store is as it was at the backup, in its next epoch. What was acknowledged since is lost, and nothing that was
+    /// granted before counts.
+    fn restore(&mut self) -> Verdict {
+        self.judge_history()?;
+        if self.coordinator.is_some() {
+            self.kill();
+        }
+        let is_lost = self.dice.below(2) == 0;
+        let clocks = self.machine.clocks(self.agenda.now);
+        let fleet = self.store.put_back(clocks, is_lost);
+        let then = self.at_backup.take().ok_or("the judge saw the backup taken")?;
+        self.judge.restore(then, &fleet, is_lost)?;
+        self.restored_after = self.sends;
+        self.texts.values_mut().for_each(|told| *told = Told::Nothing);
+        self.say(&format!("restored into epoch {}, the present store lost: {is_lost}", fleet.epoch));
+        Ok(())
+    }
+
     /// A process whose writer has ended goes.
     pub(super) fn end(&mut self, life: u64) {
         if !self.later(Happening::End { life }) && self.coordinator.as_ref().is_some_and(|it| it.life == life)
@@ -199,13 +223,13 @@ impl World {
 
     /// Once a second something may happen to the coordinator's process, its machine, or the way to it; until the storm
     /// is over.
-    pub(super) fn trouble(&mut self) {
+    pub(super) fn trouble(&mut self) -> Verdict {
         if self.agenda.now >= STORM_MS {
             self.is_calm = true;
             self.weather.calm_down();
             self.cut_until.fill(0);
             self.say("the storm is over");
-            return;
+            return Ok(());
         }
         self.agenda.note(1_000, Happening::Trouble);
         if self.weather.strikes(Fault::CutOff, &mut self.dice) {
@@ -218,7 +242,14 @@ impl World {
             self.say("the wall clock jumps");
         }
         if self.is_asleep() {
-            return;
+            return Ok(());
+        }
+        if !self.judge.is_restored() && self.weather.strikes(Fault::Restored, &mut self.dice) {
+            if self.store.has_backup() && self.dice.below(3) > 0 {
+                self.weather.bites.count(Fault::Restored);
+                return self.restore();
+            }
+            self.back_up();
         }
         if self.coordinator.is_some() && self.weather.bites(Fault::Killed, &mut self.dice) {
             self.kill();
@@ -229,5 +260,6 @@ impl World {
             self.asleep_until = self.agenda.now + sleep;
             self.say(&format!("the machine sleeps for {sleep} ms"));
         }
+        Ok(())
     }
 }

@@ -40,13 +40,15 @@ pub enum Fault {
     Jumped,
     /// An agent's process died in mid-call or between calls, and came back later.
     Crashed,
+    /// A backup took the place of the store.
+    Restored,
     /// An agent paused for longer than its lease.
     Paused,
 }
 
 impl Fault {
     /// All kinds, each with the most times in a thousand that it strikes when it could.
-    pub const ALL: [(Self, u64); 17] = [
+    pub const ALL: [(Self, u64); 18] = [
         (Self::Dropped, 120),
         (Self::Delayed, 100),
         (Self::Duplicated, 150),
@@ -65,6 +67,7 @@ impl Fault {
         (Self::Jumped, 30),
         (Self::Crashed, 60),
         (Self::Paused, 60),
+        (Self::Restored, 40),
     ];
 }
 

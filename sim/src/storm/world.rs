@@ -90,6 +90,10 @@ pub struct World {
     pub(super) requests: u64,
     pub(super) sends: u64,
     pub(super) is_calm: bool,
+    /// What the judge knew when the backup was taken.
+    pub(super) at_backup: Option<Judge>,
+    /// Answers to messages up to this one say nothing about the store as it is now.
+    pub(super) restored_after: u64,
     pub(super) ends: bool,
     /// What each text that was to be recorded came to, by the text.
     pub(super) texts: BTreeMap<String, Told>,
@@ -128,6 +132,8 @@ impl World {
             requests: 0,
             sends: 0,
             is_calm: false,
+            at_backup: None,
+            restored_after: 0,
             ends: false,
             texts: BTreeMap::new(),
             asking: Asking::default(),
@@ -260,7 +266,7 @@ impl World {
             Happening::Commit { life } => return self.commit_next(life),
             Happening::Tick { life } => self.tick(life),
             Happening::End { life } => self.end(life),
-            Happening::Trouble => self.trouble(),
+            Happening::Trouble => return self.trouble(),
             Happening::Restart => self.start(),
             Happening::Look => return self.look(),
         }
