@@ -11,6 +11,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Time and leases", "time-and-leases.md"),
     ("Backup and restore", "backup-and-restore.md"),
     ("What is promised", "promises.md"),
+    ("What is proved, and how", "proofs.md"),
     ("What is not promised", "not-promised.md"),
     ("Figures", "performance.md"),
 ];
