@@ -355,6 +355,9 @@ impl Judge {
                 Status::InProgress => {
                     let may_live = time < holder.latest && !holder.expired && !holder.seen_dead;
                     must!(may_live, "P6: {holder:?} lives at {time}");
+                    let is_past =
+                        self.past.as_ref().is_some_and(|past| past.sessions.contains(&holder.session));
+                    must!(!is_past, "P8: a lease from before the restore lives: {holder:?}");
                 }
                 Status::Recovery => {
                     must!(time >= holder.earliest, "P1: {holder:?} lost its lease at {time}");
