@@ -3,11 +3,9 @@
 //! The first failure stops the run and names the command to repeat. The tests come last, so that the output ends
 //! with the test runner's own summary.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{docs, proofs, repository, tidy, tools};
+use crate::{cargo, docs, proofs, tidy, tools};
 
 /// How much is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +35,10 @@ struct Step {
 }
 
 /// How long the tests play storms of random seeds, unless somebody wants another time.
-const STORM_SECONDS: (&str, &str) = ("TENURE_STORM_SECONDS", "60");
+fn storm_seconds() -> (&'static str, String) {
+    let name = "TENURE_STORM_SECONDS";
+    (name, std::env::var(name).unwrap_or_else(|_| "60".to_owned()))
+}
 
 const STEPS: &[Step] = &[
     Step {
@@ -130,22 +131,8 @@ fn timed(work: impl FnOnce() -> Result<(), String>) -> Result<f64, String> {
 fn act(action: &Action) -> Result<(), String> {
     match action {
         Action::Call(function) => function(),
-        Action::Cargo(arguments) => cargo(arguments),
+        Action::Cargo(arguments) => cargo::run(arguments, &[storm_seconds()]),
     }
-}
-
-/// Runs Cargo at the root.
-pub fn cargo(arguments: &[&str]) -> Result<(), String> {
-    // What was printed so far must stand before what the child prints.
-    std::io::stdout().flush().map_err(|error| error.to_string())?;
-    let status = Command::new("cargo")
-        .args(arguments)
-        .current_dir(repository::root())
-        .env(STORM_SECONDS.0, std::env::var(STORM_SECONDS.0).as_deref().unwrap_or(STORM_SECONDS.1))
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| format!("cannot run cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("cargo {} ended with {status}", arguments[0])) }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "developers' commands talk to a terminal and to CI's log")]
 
 mod bench;
+mod cargo;
 mod ci;
 mod docs;
 mod proofs;

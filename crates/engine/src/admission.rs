@@ -29,7 +29,7 @@ pub fn admit(
     if let Some(epoch) = call.envelope.epoch
         && epoch != call.epoch
     {
-        return Err(Refusal::restored("the session of this request", epoch, call.epoch));
+        return Err(Refusal::restored("the session of this request", epoch.0, call.epoch.0));
     }
     match spec.access {
         Access::Anyone | Access::Coordinator => Ok(()),

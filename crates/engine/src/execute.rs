@@ -256,7 +256,7 @@ fn run<S: Store + ?Sized>(
 /// has come by yet.
 fn replay(receipt: &Receipt, print: Digest, call: &Call) -> Result<String, Refusal> {
     if receipt.epoch != call.epoch {
-        return Err(Refusal::restored("the answer to this operation id", receipt.epoch, call.epoch));
+        return Err(Refusal::restored("the answer to this operation id", receipt.epoch.0, call.epoch.0));
     }
     if receipt.fingerprint != print {
         let detail = format!(

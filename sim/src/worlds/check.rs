@@ -4,8 +4,9 @@ use tenure_core::model::attempt::{Attempt, AttemptState};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::task::Lifecycle;
 
+use super::agent::Sent;
 use super::step::{Ask, Step, TASKS, session, task};
-use super::world::{Sent, Taken, World};
+use super::world::{Taken, World};
 
 /// A promise that does not hold, in words.
 pub type Broken = String;

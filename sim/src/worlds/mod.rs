@@ -8,7 +8,7 @@
 //!
 //! [`Mutant`]s and [`Flaw`]s are mistakes made on purpose: the explorer is worth something because it finds each.
 
-mod asking;
+pub mod agent;
 pub mod check;
 pub mod explore;
 pub mod memory;

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use tenure_core::envelope::Envelope;
-use tenure_core::model::ids::{AttemptId, Epoch};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::refusal::Refusal;
 use tenure_core::model::time::{FleetTime, WallTime};
@@ -12,50 +11,15 @@ use tenure_core::operation::project::{CreateProject, PolicyInput};
 use tenure_core::operation::record::RecordOverdue;
 use tenure_core::operation::task::CreateTask;
 use tenure_core::rules::restore::Floors;
-use tenure_core::secret::Proof;
 use tenure_engine::Command;
 use tenure_engine::clock::FleetClock;
 use tenure_engine::execute::{Committed, run_batch};
 use tenure_engine::restore::restore;
 
 use super::Flaw;
-use super::asking::{grant, open};
+use super::agent::{Agent, Sent, grant, open};
 use super::memory::{Memory, Rows, StepClocks};
 use super::step::{AGENTS, Ask, Bounds, Fate, LEASE_MS, NAMES, Step, TASKS, TICK_MS, WALL_MS, Wall, task};
-
-/// What an agent was told it holds.
-#[derive(Clone)]
-pub struct Grant {
-    /// Task and generation.
-    pub attempt: AttemptId,
-    /// What proves it.
-    pub token: Proof,
-}
-
-/// A request that an agent sent.
-#[derive(Clone)]
-pub struct Sent {
-    /// What was asked.
-    pub ask: Ask,
-    /// The request.
-    pub command: Command,
-    /// The answer, if it was accepted and committed. The agent may not have heard it.
-    pub accepted: Option<String>,
-    /// After how many restores it was first sent.
-    pub incarnation: u8,
-}
-
-/// An agent as far as its own knowledge goes.
-#[derive(Clone, Default)]
-pub struct Agent {
-    /// The last grant that it heard of.
-    pub grant: Option<Grant>,
-    /// Its last request.
-    pub last: Option<Rc<Sent>>,
-    /// After how many restores it opened its session.
-    pub session: u8,
-    pub(super) sent: u32,
-}
 
 /// One state.
 #[derive(Clone)]
@@ -72,7 +36,6 @@ pub struct World {
     pub granted: [u64; TASKS],
     /// How often a backup was put back.
     pub incarnation: u8,
-    pub(super) epochs: [Epoch; 2],
     backup: Option<Rows>,
     clock: FleetClock,
     monotonic: i64,
@@ -104,12 +67,11 @@ impl World {
         let clock = FleetClock::join(&rows.fleet, &clocks);
         let mut world = Self {
             rows,
-            agents: Default::default(),
+            agents: std::array::from_fn(Agent::new),
             truth: FleetTime(0),
             ended: [0; TASKS],
             granted: [0; TASKS],
             incarnation: 0,
-            epochs: [Epoch(1); 2],
             backup: None,
             clock,
             monotonic: 0,
@@ -131,13 +93,13 @@ impl World {
             let create: CreateTask = serde_json::from_value(input).expect("a task's input");
             world.set_up(0, create);
         }
-        world.agents = Default::default();
+        world.agents = std::array::from_fn(Agent::new);
         world.rows.receipts = Default::default();
         world
     }
 
     fn set_up(&mut self, agent: usize, operation: impl Into<AnyOperation>) {
-        let command = self.command(agent, operation.into(), None);
+        let command = self.agents[agent].command(operation.into(), None);
         let (committed, rows, _) = self.run(command, Fate::Answered, None);
         let answers = committed.expect("a healthy store").answers;
         assert!(answers.iter().all(Result::is_ok), "{answers:?}");
@@ -202,7 +164,7 @@ impl World {
         let mut after = self.clone();
         let told = match step {
             Step::Agent(agent, ask, fate) => {
-                let sent = self.request(agent, ask);
+                let sent = self.agents[agent].request(ask, self.incarnation);
                 after.send(Some((agent, sent)), fate, flaw)
             }
             Step::Overdue => {
@@ -274,7 +236,6 @@ impl World {
         self.rows = store.kept;
         self.used.restores += 1;
         self.incarnation += 1;
-        self.epochs[usize::from(self.incarnation)] = self.rows.fleet.epoch;
         self.restart(Wall::True);
     }
 
@@ -323,6 +284,7 @@ impl World {
             }
             if sent.ask == Ask::Open {
                 self.agents[agent].session = self.incarnation;
+                self.agents[agent].epoch = self.rows.fleet.epoch;
                 self.agents[agent].grant = None;
             }
             if sent.accepted.as_ref().is_none_or(String::is_empty) {

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ids::Epoch;
 use super::text_enum::text_enum;
 
 /// Declares the refusal codes with everything that follows from a code alone.
@@ -201,12 +200,12 @@ impl Refusal {
         Self::new(Code::NotFound, format!("there is no {noun} {id}"))
     }
 
-    /// Something is of another epoch than the fleet: nothing that was granted then counts now.
+    /// Something is of another epoch (by its number) than the fleet: nothing that was granted then counts now.
     #[must_use]
-    pub fn restored(what: &str, then: Epoch, now: Epoch) -> Self {
+    pub fn restored(what: &str, then: u64, now: u64) -> Self {
         let detail =
             format!("restored, reconcile: {what} is of epoch {then}, and the fleet is in epoch {now}");
-        Self::new(Code::EpochChanged, detail).fact("epoch", now.0)
+        Self::new(Code::EpochChanged, detail).fact("epoch", now)
     }
 
     /// Adds a next step.

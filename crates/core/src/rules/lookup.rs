@@ -84,7 +84,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<u64, Refusal> {
     let (of, number) = text.split_once('.').ok_or_else(wrong)?;
     let then = Epoch(counter(of).ok_or_else(wrong)?);
     if then != epoch {
-        return Err(Refusal::restored("the cursor", then, epoch).next("read the list from its beginning"));
+        return Err(Refusal::restored("the cursor", then.0, epoch.0).next("read the list from its beginning"));
     }
     counter(number).ok_or_else(wrong)
 }

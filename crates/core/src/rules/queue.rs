@@ -176,7 +176,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<Rank, Refusal> {
     let [of, priority, ready_at, number] = parts.as_slice() else { return Err(wrong()) };
     let then = Epoch(counter(of).ok_or_else(wrong)?);
     if then != epoch {
-        return Err(Refusal::restored("the cursor", then, epoch).next("read the list from its beginning"));
+        return Err(Refusal::restored("the cursor", then.0, epoch.0).next("read the list from its beginning"));
     }
     Ok(Rank {
         priority: priority.parse().map_err(|_| wrong())?,

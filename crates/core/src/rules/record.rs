@@ -31,7 +31,7 @@ impl Rule for ListEvents {
         let after = match self.after {
             Some(cursor) if cursor.epoch != call.epoch => {
                 let next = "read the present state, then follow the events from `--newest` on";
-                return Err(Refusal::restored("the cursor", cursor.epoch, call.epoch).next(next).into());
+                return Err(Refusal::restored("the cursor", cursor.epoch.0, call.epoch.0).next(next).into());
             }
             Some(cursor) => cursor.number,
             None => EventNumber(0),

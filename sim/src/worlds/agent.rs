@@ -1,10 +1,11 @@
-//! The requests that agents send: what is asked, and what stands beside it.
+//! An agent: what it knows, and the requests that it sends.
 
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use tenure_core::envelope::{Caller, Envelope, Fence};
 use tenure_core::model::attempt::{Disposition, Evidence};
-use tenure_core::model::ids::{OperationId, TaskId};
+use tenure_core::model::ids::{AttemptId, Epoch, OperationId, TaskId};
 use tenure_core::operation::catalog::AnyOperation;
 use tenure_core::operation::ownership::{
     Claim, Close, Dispose, HandOff, Heartbeat, Release, WriteCheckpoint,
@@ -14,7 +15,45 @@ use tenure_core::secret::{Proof, SessionSecret};
 use tenure_engine::Command;
 
 use super::step::{AGENTS, Ask, NAMES, session, task};
-use super::world::{Grant, Sent, World};
+
+/// What an agent was told it holds.
+#[derive(Clone)]
+pub struct Grant {
+    /// Task and generation.
+    pub attempt: AttemptId,
+    /// What proves it.
+    pub token: Proof,
+}
+
+/// A request that an agent sent.
+#[derive(Clone)]
+pub struct Sent {
+    /// What was asked.
+    pub ask: Ask,
+    /// The request.
+    pub command: Command,
+    /// The answer, if it was accepted and committed. The agent may not have heard it.
+    pub accepted: Option<String>,
+    /// After how many restores it was first sent.
+    pub incarnation: u8,
+}
+
+/// An agent as far as its own knowledge goes.
+#[derive(Clone)]
+pub struct Agent {
+    /// Its place among the agents.
+    pub number: usize,
+    /// The last grant that it heard of.
+    pub grant: Option<Grant>,
+    /// Its last request.
+    pub last: Option<Rc<Sent>>,
+    /// After how many restores it opened its session.
+    pub session: u8,
+    /// The fleet's epoch when it did.
+    pub epoch: Epoch,
+    /// How many requests it has sent.
+    pub sent: u32,
+}
 
 fn secret(agent: usize) -> SessionSecret {
     SessionSecret::new([agent as u8 + 1; 32])
@@ -27,7 +66,8 @@ fn proof(agent: usize) -> Proof {
 }
 
 /// The session that an agent opens after so many restores.
-pub(super) fn open(agent: usize, incarnation: u8) -> OpenSession {
+#[must_use]
+pub fn open(agent: usize, incarnation: u8) -> OpenSession {
     OpenSession {
         session: session(agent, incarnation),
         proof_hash: proof(agent).hash(),
@@ -40,12 +80,18 @@ pub(super) fn open(agent: usize, incarnation: u8) -> OpenSession {
     }
 }
 
-impl World {
-    /// What an agent sends when it asks this.
-    pub(super) fn request(&self, agent: usize, ask: Ask) -> Sent {
-        let knows = &self.agents[agent];
+impl Agent {
+    /// An agent that has opened its first session and asked for nothing.
+    #[must_use]
+    pub fn new(number: usize) -> Self {
+        Self { number, grant: None, last: None, session: 0, epoch: Epoch(1), sent: 0 }
+    }
+
+    /// What it sends when it asks this, after so many restores.
+    #[must_use]
+    pub fn request(&self, ask: Ask, incarnation: u8) -> Sent {
         if ask == Ask::Again {
-            let last = knows.last.as_ref().expect("only what was sent is sent again");
+            let last = self.last.as_ref().expect("only what was sent is sent again");
             return Sent {
                 ask,
                 command: last.command.clone(),
@@ -53,7 +99,7 @@ impl World {
                 incarnation: last.incarnation,
             };
         }
-        let held = knows.grant.as_ref();
+        let held = self.grant.as_ref();
         let of = || held.expect("only a holder asks this").attempt.task.clone();
         let claim = |task: Option<TaskId>| Claim {
             projects: if task.is_none() { vec!["w".parse().expect("a key")] } else { Vec::new() },
@@ -83,33 +129,35 @@ impl World {
             }
             .into(),
             Ask::Dispose => Dispose { task: of(), disposition: Disposition::Resume, reason: None }.into(),
-            Ask::Open => open(agent, self.incarnation).into(),
+            Ask::Open => open(self.number, incarnation).into(),
             Ask::Again => unreachable!("handled above"),
         };
         let fence = if matches!(ask, Ask::Claim(_) | Ask::ClaimNext | Ask::Open) { None } else { held };
-        let command = self.command(agent, operation, fence);
-        let incarnation = if ask == Ask::Open { self.incarnation } else { self.agents[agent].session };
+        let command = self.command(operation, fence);
+        let incarnation = if ask == Ask::Open { incarnation } else { self.session };
         Sent { ask, command, accepted: None, incarnation }
     }
 
     /// A request under a new operation id.
-    pub(super) fn command(&self, agent: usize, operation: AnyOperation, held: Option<&Grant>) -> Command {
-        let knows = &self.agents[agent];
+    #[must_use]
+    pub fn command(&self, operation: AnyOperation, held: Option<&Grant>) -> Command {
+        let agent = self.number;
         let opens = matches!(operation, AnyOperation::OpenSession(_));
-        let id: OperationId = format!("{}-{}", NAMES[agent], self.agents[agent].sent).parse().expect("an id");
+        let id: OperationId = format!("{}-{}", NAMES[agent], self.sent).parse().expect("an id");
         let envelope = Envelope {
-            caller: (!opens).then(|| Caller { session: session(agent, knows.session), proof: proof(agent) }),
+            caller: (!opens).then(|| Caller { session: session(agent, self.session), proof: proof(agent) }),
             fence: held.map(|grant| Fence { attempt: grant.attempt.clone(), token: grant.token.clone() }),
             token_hash: held.is_none().then(|| secret(agent).lease_token(&id).hash()),
             operation_id: Some(id),
-            epoch: self.epochs.get(usize::from(knows.session)).copied().filter(|_| !opens),
+            epoch: (!opens).then_some(self.epoch),
         };
         Command { operation, envelope }
     }
 }
 
 /// What an answer to a claim grants.
-pub(super) fn grant(agent: usize, answer: &str) -> Grant {
+#[must_use]
+pub fn grant(agent: usize, answer: &str) -> Grant {
     let answer: serde_json::Value = serde_json::from_str(answer).expect("answers are JSON");
     let text = |field: &str| answer[field].as_str().expect("a text").to_owned();
     Grant {
