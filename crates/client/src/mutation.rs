@@ -52,7 +52,8 @@ fn stored(
     spec: &Spec,
     input: &Value,
 ) -> Result<(Option<Record>, Stored), Failure> {
-    let Some(mut record) = record else { return Err(gone(session)) };
+    let own = record.filter(|record| record.session == session.id);
+    let Some(mut record) = own else { return Err(gone(session)) };
     if let Some(abandoned) = record.pending.iter_mut().find(|pending| !pending.is_awaited()) {
         abandoned.pid = std::process::id();
         abandoned.started = processes::started(abandoned.pid).unwrap_or_default();
@@ -150,26 +151,36 @@ fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> R
 
 /// Leaves a request on record whose outcome is uncertain: the session's next mutation asks again.
 fn give_up(session: &Session, request: &Pending) -> Result<(), Failure> {
-    session.file.edit(|record| {
+    edit(session, |record| {
         let left = record.pending.iter_mut().find(|pending| pending.operation_id == request.operation_id);
         if let Some(left) = left {
             left.pid = NOBODY;
         }
-    })?;
-    Ok(())
+    })
 }
 
 fn settle(session: &Session, request: &Pending, take: impl FnOnce(&mut Record)) -> Result<(), Failure> {
-    session.file.edit(|record| {
+    edit(session, |record| {
         record.pending.retain(|pending| pending.operation_id != request.operation_id);
         take(record);
-    })?;
-    Ok(())
+    })
+}
+
+/// Changes the session's record. Where another session has taken its place meanwhile, nothing of this one counts.
+fn edit(session: &Session, change: impl FnOnce(&mut Record)) -> Result<(), Failure> {
+    session.file.update(|found| {
+        let own = found.filter(|record| record.session == session.id);
+        let changed = own.map(|mut record| {
+            change(&mut record);
+            record
+        });
+        Ok((changed, ()))
+    })
 }
 
 fn gone(session: &Session) -> Failure {
     Failure::cannot_tell(
-        format!("the session file of {} is gone", session.name),
+        format!("the session file of {} is gone, or another session's", session.name),
         "repeat the command: it opens a session anew",
     )
 }

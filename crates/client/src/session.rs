@@ -116,9 +116,9 @@ impl Session {
         let kept = file.edit(|found| {
             (found.session == old.session).then(|| found.successor.get_or_insert(drawn).clone())
         })?;
-        if let Some(Some(kept)) = kept {
-            (record.session, record.secret) = (kept.session, kept.secret);
-        }
+        // Another process was faster: the file holds another session by now.
+        let Some(Some(kept)) = kept else { return Self::open(client, identity, &Particulars::default()) };
+        (record.session, record.secret) = (kept.session, kept.secret);
         let mut session = Self::from_record(&record, file)?;
         let answer = session.tell(client, identity, particulars, &proves);
         if answer.as_ref().is_err_and(Failure::is_decided) {
@@ -126,7 +126,20 @@ impl Session {
         }
         record.epoch = Some(answer?.epoch);
         session.epoch = record.epoch;
-        session.file.update(|_| Ok((Some(record), ())))?;
+        for left in &old.pending {
+            client.tell(&format!("`{}` of the earlier session stays uncertain", left.operation));
+        }
+        session.file.update(|found| match found {
+            // What another process of the same successor holds by now is kept.
+            Some(found) if found.session == record.session => {
+                Ok((Some(Record { epoch: record.epoch, ..found }), ()))
+            }
+            Some(found) if found.session == old.session => Ok((Some(record), ())),
+            _ => Err(Failure::cannot_tell(
+                format!("the session file of {} was changed by another process", identity.name),
+                "repeat the command",
+            )),
+        })?;
         session.is_new = true;
         Ok(session)
     }

@@ -6,12 +6,13 @@
 //! nobody will ever ask for.
 //!
 //! A change is a whole new record, appended as a line of its own: the last whole line counts. A writer that dies, or a
-//! disk that is full, leaves at most a line without an end, which counts for nothing. Appending costs a thirtieth of
-//! replacing the file under its name, and two changes are part of every mutation.
+//! disk that is full, leaves at most a line without an end, which counts for nothing, and the next writer replaces such
+//! a file. Appending costs a thirtieth of replacing the file under its name, and two changes are part of every mutation.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -146,6 +147,11 @@ impl Record {
         }
     }
 
+    /// What must never be lost.
+    fn secrets(&self) -> (String, Option<String>) {
+        (self.secret.clone(), self.successor.as_ref().map(|successor| successor.secret.clone()))
+    }
+
     /// The leases that the coordinator has not called over.
     pub fn held(&self) -> impl Iterator<Item = (&TaskId, &Lease)> {
         self.leases.iter().filter(|(_, lease)| !lease.over)
@@ -210,9 +216,14 @@ impl SessionFile {
         change: impl FnOnce(Option<Record>) -> Result<(Option<Record>, T), Failure>,
     ) -> Result<T, Failure> {
         let _lock = self.lock()?;
-        let (record, result) = change(self.read()?)?;
+        let found = self.read()?;
+        let secrets = found.as_ref().map(Record::secrets);
+        let (record, result) = change(found)?;
         if let Some(record) = record {
-            self.write(&record).map_err(|error| Failure::file("write", &self.path, &error))?;
+            // A secret is in this file alone and must survive a loss of power. What is pending must survive the death of
+            // the process, for which the kernel's memory is enough: a machine without power takes the caller along.
+            let appends = secrets == Some(record.secrets());
+            self.write(&record, appends).map_err(|error| Failure::file("write", &self.path, &error))?;
         }
         Ok(result)
     }
@@ -276,39 +287,41 @@ impl SessionFile {
         locked.map_err(|error| Failure::file("lock", &path, &error))
     }
 
-    fn write(&self, record: &Record) -> std::io::Result<()> {
-        // The line end before it closes whatever an earlier writer could not.
-        let line = [b"\n", serde_json::to_vec(record)?.as_slice(), b"\n"].concat();
+    /// Appends a record to a file that ends with a whole line, or replaces the file.
+    fn write(&self, record: &Record, appends: bool) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
         if line.len() > RECORD_BYTES {
             let wrong = format!("it would be longer than {RECORD_BYTES} bytes: too much is on its way");
             return Err(std::io::Error::new(ErrorKind::FileTooLarge, wrong));
         }
-        match private::options().append(true).open(&self.path) {
-            Ok(mut file) if file.metadata()?.len() + line.len() as u64 <= FILE_BYTES => file.write_all(&line),
-            Ok(_) => self.replace(&line, false),
-            Err(error) if error.kind() == ErrorKind::NotFound => self.replace(&line, true),
-            Err(error) => Err(error),
+        if appends {
+            let mut file = private::options().read(true).append(true).open(&self.path)?;
+            let length = file.metadata()?.len();
+            let mut last = [0];
+            file.read_exact_at(&mut last, length.saturating_sub(1))?;
+            if last == *b"\n" && length + line.len() as u64 <= FILE_BYTES {
+                return file.write_all(&line);
+            }
         }
+        self.replace(&line)
     }
 
-    fn replace(&self, line: &[u8], is_new: bool) -> std::io::Result<()> {
+    /// Puts a file with this line alone in the place of the present one, and makes it and its name outlast a loss of
+    /// power.
+    fn replace(&self, line: &[u8]) -> std::io::Result<()> {
         let draft = self.path.with_extension("draft");
         let mut file = private::options().create(true).write(true).truncate(true).open(&draft)?;
         file.write_all(line)?;
-        // The secret is in this file alone: the file and its name must survive a loss of power. What is pending must
-        // survive the death of the process, for which the kernel's memory is enough: a machine that loses its power
-        // takes the caller with it.
         file.sync_data()?;
         std::fs::rename(&draft, &self.path)?;
-        if is_new && let Some(directory) = self.path.parent() {
-            File::open(directory)?.sync_all()?;
-        }
-        Ok(())
+        let directory = self.path.parent().expect("a session file lies in a folder");
+        File::open(directory)?.sync_all()
     }
 }
 
 /// What counts of a session's file.
 fn last_whole_line(bytes: &[u8]) -> Option<&[u8]> {
     let end = bytes.iter().rposition(|byte| *byte == b'\n')?;
-    bytes[..end].rsplit(|byte| *byte == b'\n').find(|line| !line.is_empty())
+    bytes[..end].rsplit(|byte| *byte == b'\n').next()
 }

@@ -20,19 +20,22 @@ pub fn step(before: &World, step: Step, taken: &Taken) -> Result<(), Broken> {
     if answer.is_ok() && sent.incarnation < before.incarnation {
         return Err("P8: a request from before the restore was accepted".to_owned());
     }
-    if ask == Ask::Again {
-        return repeated(before, taken, sent, answer);
-    }
     match answer {
+        _ if ask == Ask::Again => repeated(before, taken, agent, sent, answer),
         Err(refusal) => refused(before, taken, sent, refusal),
-        Ok(answer) => match ask {
-            Ask::Claim(_) | Ask::ClaimNext => claimed(before, taken, agent, answer),
-            Ask::Heartbeat | Ask::Checkpoint | Ask::Close | Ask::Release | Ask::HandOff | Ask::Dispose => {
-                held(before, taken, agent, sent)
-            }
-            Ask::Open => Ok(()),
-            Ask::Again => unreachable!("handled above"),
-        },
+        Ok(answer) => accepted(before, taken, agent, sent, answer),
+    }
+}
+
+/// What was accepted was right to be.
+fn accepted(before: &World, taken: &Taken, agent: usize, sent: &Sent, answer: &str) -> Result<(), Broken> {
+    match sent.ask {
+        Ask::Claim(_) | Ask::ClaimNext => claimed(before, taken, agent, answer),
+        Ask::Heartbeat | Ask::Checkpoint | Ask::Close | Ask::Release | Ask::HandOff | Ask::Dispose => {
+            held(before, taken, agent, sent)
+        }
+        Ask::Open => Ok(()),
+        Ask::Again => unreachable!("what is sent again keeps what was asked first"),
     }
 }
 
@@ -145,15 +148,16 @@ fn held(before: &World, taken: &Taken, agent: usize, sent: &Sent) -> Result<(), 
 fn repeated(
     before: &World,
     taken: &Taken,
+    agent: usize,
     sent: &Sent,
     answer: &Result<String, Refusal>,
 ) -> Result<(), Broken> {
     let unchanged = before.rows.same_work(&taken.after.rows);
     let Some(accepted) = &sent.accepted else {
-        // Nothing had happened: it is a first request, and the other checks of the state hold for it.
+        // Nothing had happened: it is as good as a first request.
         return match answer {
             Err(refusal) => refused(before, taken, sent, refusal),
-            Ok(_) => Ok(()),
+            Ok(answer) => accepted(before, taken, agent, sent, answer),
         };
     };
     if !unchanged {
@@ -162,7 +166,7 @@ fn repeated(
     match answer {
         // A heartbeat keeps no receipt: it is repeated in vain once the lease is over.
         Err(_) if sent.ask == Ask::Heartbeat => Ok(()),
-        Err(refusal) if refusal.code == Code::EpochChanged => Ok(()),
+        Err(refusal) if refusal.code == Code::EpochChanged && sent.incarnation < before.incarnation => Ok(()),
         Err(refusal) => Err(format!("P4: what was done before is refused now: {}", refusal.code)),
         Ok(answer) if accepted.is_empty() || same(answer, accepted) => Ok(()),
         Ok(answer) => Err(format!("P4: answered differently: {accepted} and {answer}")),

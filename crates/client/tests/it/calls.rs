@@ -228,6 +228,8 @@ fn of_a_session_file_the_last_whole_record_counts() {
         assert_eq!(epoch(), Some(7), "{cut}");
         set(9);
         assert_eq!(epoch(), Some(9), "{cut}");
+        let text = std::fs::read_to_string(path).expect("there");
+        assert!(text.lines().all(|line| line.ends_with('}')), "{cut}: a broken line is left behind");
     }
     // Whoever reads while the file is replaced has the old one.
     let mut reader = std::fs::File::open(path).expect("there");

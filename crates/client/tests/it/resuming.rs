@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 use tenure_client::session::{Particulars, Session};
-use tenure_client::session_file::Pending;
+use tenure_client::session_file::{Pending, Record};
 use tenure_core::model::limits::IMPORT_BYTES;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::ownership::Claim;
@@ -148,6 +148,24 @@ fn the_largest_request_is_kept_and_what_could_not_be_read_again_is_not_written()
     let failure = large(4 * IMPORT_BYTES).expect_err("too much");
     assert!(failure.to_string().contains("too much is on its way"), "{failure}");
     assert_eq!(left(&session), 1);
+}
+
+#[test]
+fn a_session_whose_file_holds_another_one_by_now_touches_nothing_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon(folder.path(), |request, _| {
+        Reply::Json(200, fake::claimed("afc-7", 1, request.header("Idempotency-Key")))
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    let mut other = Record::draw("f", &session.name, None);
+    other.pending.push(pending(0, 0));
+    session.file.update(|_| Ok((Some(other.clone()), ()))).expect("written");
+    let failure = client.call(&claim(), Some(&session)).expect_err("another session's");
+    assert!(failure.to_string().contains("another session's"), "{failure}");
+    let kept = session.file.read().expect("read").expect("there");
+    assert_eq!((kept.session, kept.pending), (other.session, other.pending));
+    assert!(requests.lock().expect("not poisoned").is_empty(), "nothing was sent in its name");
 }
 
 #[test]

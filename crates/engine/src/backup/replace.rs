@@ -147,8 +147,11 @@ fn examine(
 ) -> Result<Place, BackupError> {
     let hold = hold_existing(folder).map_err(BackupError::Folder)?;
     let database = hold.as_ref().map_or_else(|| folder.join(DATABASE), |hold| hold.database().to_owned());
-    if let Ok(noted) = fs::read_to_string(folder.join(FLEET_MARKER)) {
-        refuse_foreign(&manifest, noted.trim())?;
+    let marker = folder.join(FLEET_MARKER);
+    match fs::read_to_string(&marker) {
+        Ok(noted) => refuse_foreign(&manifest, noted.trim())?,
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(BackupError::Folder(FolderError::Io(marker, error))),
     }
     let mut backup = Sqlite::open_whole(file).map_err(BackupError::store(file))?;
     let mine = floors::read(&mut backup).map_err(BackupError::store(file))?;

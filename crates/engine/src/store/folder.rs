@@ -205,9 +205,22 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
 /// Takes the lock of a database that is there, and makes none. Where there is none, or an empty one, there is nothing to
 /// lock.
 pub fn hold_existing(folder: &Path) -> Result<Option<Hold>, FolderError> {
-    let Ok(folder) = folder.canonicalize() else { return Ok(None) };
+    let failed = |path: &Path, error| FolderError::Io(path.to_owned(), error);
+    let folder = match folder.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found.map_err(|error| failed(folder, error))?,
+    };
+    let named = folder.join(DATABASE);
+    // A link to a place that cannot be looked at is not nothing.
+    match fs::symlink_metadata(&named) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found.map_err(|error| failed(&named, error))?,
+    };
+    if fs::metadata(&named).map_err(|error| failed(&named, error))?.len() == 0 {
+        return Ok(None);
+    }
     let (database, marker) = places(&folder);
-    if is_empty(&database) { Ok(None) } else { lock(database, marker).map(Some) }
+    lock(database, marker).map(Some)
 }
 
 /// The database and the marker in a folder. The canonical path of the file, so that its journal lies beside it

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tenure_core::wire::FLEET_MARKER;
 use tenure_engine::store::driver::{Class, Driver};
-use tenure_engine::store::folder::{DATABASE, FolderError};
+use tenure_engine::store::folder::{DATABASE, FolderError, hold_existing};
 use tenure_engine::store::sqlite::{Role, Sqlite};
 use tenure_engine::{Engine, OpenError, Options};
 
@@ -194,6 +194,18 @@ fn a_database_of_another_fleet_is_refused_and_the_note_of_the_first_is_kept() {
         assert_eq!(open(here).expect("opened").info().expect("told").fleet, fleets[1], "an interrupted note");
     }
     assert_eq!(fs::read_to_string(here.join(FLEET_MARKER)).expect("read").trim(), fleets[1]);
+}
+
+#[test]
+fn a_store_that_cannot_be_looked_at_is_not_taken_for_none() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("store");
+    assert!(hold_existing(&folder).expect("looked").is_none());
+    fs::create_dir(&folder).expect("a folder");
+    assert!(hold_existing(&folder).expect("looked").is_none());
+    std::os::unix::fs::symlink("/proc/1/no-disk/tenure.db", folder.join(DATABASE)).expect("linked");
+    let error = hold_existing(&folder).expect_err("a link to a place that is not there");
+    assert!(matches!(error, FolderError::Io(..)), "{error}");
 }
 
 #[test]

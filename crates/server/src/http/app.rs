@@ -27,7 +27,7 @@ pub struct App {
     pub(super) folder: PathBuf,
     pub(super) started_at: WallTime,
     /// A walk along the whole event chain is worth one thread, not sixteen.
-    pub(super) audits: Semaphore,
+    pub(super) audits: Arc<Semaphore>,
     pub(super) imports: Semaphore,
     stop: watch::Sender<bool>,
     in_flight: AtomicUsize,
@@ -57,7 +57,7 @@ impl App {
             engine,
             folder,
             started_at: WallTime(MachineClocks.wall_ms()),
-            audits: Semaphore::new(1),
+            audits: Arc::new(Semaphore::new(1)),
             imports: Semaphore::new(IMPORTS_AT_ONCE),
             stop: watch::Sender::new(false),
             in_flight: AtomicUsize::new(0),
