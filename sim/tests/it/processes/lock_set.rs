@@ -146,7 +146,14 @@ fn no_acknowledged_update_is_lost_though_clients_and_daemon_pause_for_longer_tha
     let mut history = logged::calls(&calls(&logs), SLACK_MS);
     assert!(history.len() > 150, "too quiet to prove anything");
     history::check(&history, LEASE_MS).unwrap_or_else(|why| panic!("{why}"));
-    let late = history.iter_mut().find(|call| call.heard == Heard::Stale).expect("some writes came too late");
-    late.heard = Heard::Done;
-    assert!(history::check(&history, LEASE_MS).is_err(), "a late write that was accepted would not be seen");
+    // Had a late write been accepted, it would be seen: not each of them, because some came so shortly after the end that
+    // nobody outside could tell, but most.
+    let late: Vec<usize> = (0..history.len()).filter(|at| history[*at].heard == Heard::Stale).collect();
+    let mut seen = 0;
+    for at in &late {
+        history[*at].heard = Heard::Done;
+        seen += usize::from(history::check(&history, LEASE_MS).is_err());
+        history[*at].heard = Heard::Stale;
+    }
+    assert!(2 * seen > late.len(), "only {seen} of {} late writes would be seen", late.len());
 }
