@@ -304,7 +304,9 @@ fn choose(
 ) -> (AnyOperation, Option<TaskId>) {
     let text = format!("{} {}", record.name, around.number);
     let due = |lease: &&Lease| clock - lease.renewed_at >= around.lease_ms / 3;
-    if let Some(lease) = record.leases.values().find(due) {
+    // Who holds two and thinks slowly would do nothing but renew: once the faults have stopped, work has its turn.
+    let renews = !around.calm || dice.below(4) != 0;
+    if let Some(lease) = record.leases.values().find(due).filter(|_| renews) {
         return about("heartbeat", &lease.attempt.task, json!({}));
     }
     let more = around.tasks < around.tasks_max && !around.calm;
