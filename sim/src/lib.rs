@@ -25,5 +25,6 @@ pub mod seed;
 pub mod shell;
 pub mod store;
 pub mod storm;
+pub mod untimed;
 pub mod waiting;
 pub mod worlds;

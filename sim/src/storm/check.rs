@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
 use tenure_core::envelope::Envelope;
 use tenure_core::model::event::{Event, EventKind, Fleet};
 use tenure_core::model::ids::{AttemptId, Epoch, EventCursor, EventNumber, OperationId, SessionId, TaskId};
@@ -22,6 +21,7 @@ use tenure_engine::execute::read;
 use tenure_engine::store::driver::Driver;
 
 use crate::place::PROJECT;
+use crate::untimed::untimed;
 
 /// A promise that does not hold, in words.
 pub type Verdict = Result<(), String>;
@@ -271,7 +271,7 @@ impl Judge {
         }
         match answer {
             Ok(answer) if name != "heartbeat" => {
-                let untimed = untimed(answer)?;
+                let untimed = untimed(answer).map_err(|error| error.to_string())?.to_string();
                 if let Some(earlier) = self.told.get(&key) {
                     must!(*earlier == untimed, "P4: {id} was answered {earlier} before, and now {untimed}");
                     self.replayed += 1;
@@ -446,13 +446,4 @@ fn new_to(past: &Past, event: &Event) -> Verdict {
 /// Under whose name and id an event's operation ran.
 fn key_of(event: &Event) -> Option<Key> {
     Some((event.actor.principal.as_ref()?.to_string(), event.actor.operation.clone()?))
-}
-
-/// An answer without what only says how much time is left.
-fn untimed(answer: &str) -> Result<String, String> {
-    let mut answer: Value = serde_json::from_str(answer).map_err(|error| error.to_string())?;
-    if let Some(fields) = answer.as_object_mut() {
-        fields.remove("expires_in_ms");
-    }
-    Ok(answer.to_string())
 }

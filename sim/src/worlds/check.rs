@@ -7,6 +7,7 @@ use tenure_core::model::task::Lifecycle;
 use super::agent::Sent;
 use super::step::{Ask, Step, TASKS, session, task};
 use super::world::{Taken, World};
+use crate::untimed::untimed;
 
 /// A promise that does not hold, in words.
 pub type Broken = String;
@@ -175,13 +176,7 @@ fn repeated(
 
 /// Whether two answers say the same, what is left of the lease aside.
 fn same(left: &str, right: &str) -> bool {
-    let read = |text: &str| {
-        let mut value: serde_json::Value = serde_json::from_str(text).expect("answers are JSON");
-        if let Some(fields) = value.as_object_mut() {
-            fields.remove("expires_in_ms");
-        }
-        value
-    };
+    let read = |text: &str| untimed(text).expect("answers are JSON");
     read(left) == read(right)
 }
 

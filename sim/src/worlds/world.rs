@@ -165,7 +165,7 @@ impl World {
         let told = match step {
             Step::Agent(agent, ask, fate) => {
                 let sent = self.agents[agent].request(ask, self.incarnation);
-                after.send(Some((agent, sent)), fate, flaw)
+                after.send(agent, sent, fate, flaw)
             }
             Step::Overdue => {
                 let operation = AnyOperation::from(RecordOverdue {});
@@ -178,7 +178,9 @@ impl World {
                 None
             }
             Step::Tick => {
-                after.pass();
+                after.monotonic += TICK_MS;
+                after.wall += TICK_MS;
+                after.truth = self.truth.plus_ms(TICK_MS);
                 after.used.ticks += 1;
                 None
             }
@@ -197,12 +199,6 @@ impl World {
             }
         };
         Taken { moment: after.truth, after, told }
-    }
-
-    fn pass(&mut self) {
-        self.monotonic += TICK_MS;
-        self.wall += TICK_MS;
-        self.truth = self.truth.plus_ms(TICK_MS);
     }
 
     /// Another process takes over. The watch follows by the rule that a join states, worked out here anew.
@@ -241,11 +237,11 @@ impl World {
 
     fn send(
         &mut self,
-        request: Option<(usize, Sent)>,
+        agent: usize,
+        mut sent: Sent,
         fate: Fate,
         flaw: Option<Flaw>,
     ) -> Option<(Rc<Sent>, Result<String, Refusal>)> {
-        let (agent, mut sent) = request?;
         let is_new = sent.ask != Ask::Again;
         let (committed, rows, moment) = self.run(sent.command.clone(), fate, flaw);
         self.settle(rows, moment);
