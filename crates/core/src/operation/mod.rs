@@ -120,6 +120,12 @@ pub const FENCE_REFUSALS: &[Code] =
     &[Code::NotHolder, Code::LeaseExpired, Code::Superseded, Code::NotFound, Code::StateConflict];
 
 impl Spec {
+    /// Whether the whole text of a file travels in the request. How many such texts are kept at once is bounded.
+    #[must_use]
+    pub fn is_import(&self) -> bool {
+        self.name.starts_with("import.")
+    }
+
     /// Every refusal that the operation can return.
     #[must_use]
     pub fn all_refusals(&self) -> Vec<Code> {
@@ -132,6 +138,9 @@ impl Spec {
         }
         if self.effect != Effect::Read {
             codes.extend(WRITE_REFUSALS);
+        }
+        if self.is_import() {
+            codes.push(Code::Overloaded);
         }
         if self.fencing != Fencing::None {
             codes.extend(FENCE_REFUSALS);
