@@ -46,9 +46,9 @@ input! {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[cfg_attr(feature = "cli", arg(long))]
         pub reverse: bool,
-        /// At most so many, up to 1000; 20 when absent
+        /// At most so many (up to 1000)
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "cli", arg(long))]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::rows()))]
         pub limit: Option<u32>,
         /// Where the page before this one ended
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -418,8 +418,8 @@ impl WorkingSet {
         }
     }
 
-    /// Every attempt of a task.
-    pub fn attempts_of(&self, task: &TaskId) -> Step<Vec<Attempt>> {
+    /// The newest attempts of a task, oldest first: at least as many as are shown, and one more if there are more.
+    pub fn newest_attempts_of(&self, task: &TaskId) -> Step<Vec<Attempt>> {
         rows(&self.attempts, &AttemptIndex::Task(task.clone()), || Need::AttemptsOf(task.clone()))
     }
 

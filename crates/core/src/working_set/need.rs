@@ -59,7 +59,7 @@ pub enum Need {
     Blockers(TaskId),
     /// An attempt by id.
     Attempt(AttemptId),
-    /// Every attempt of a task.
+    /// The newest attempts of a task: as many as are shown, and one that tells that there are more.
     AttemptsOf(TaskId),
     /// The current attempts of a session.
     CurrentAttemptsOf(SessionId),

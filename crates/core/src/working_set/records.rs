@@ -119,7 +119,7 @@ impl Record for Blocker {
 /// How attempts are found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AttemptIndex {
-    /// Every attempt of a task.
+    /// The newest attempts of a task.
     Task(TaskId),
     /// The current attempts of a session.
     CurrentOf(SessionId),

@@ -1,8 +1,9 @@
 //! What a task has around it is shown as far as there is room; the rest is counted and can be listed.
 
 use serde_json::{Value, json};
-use tenure_core::model::limits::NEIGHBOURS_SHOWN;
+use tenure_core::model::limits::{ATTEMPTS_SHOWN, NEIGHBOURS_SHOWN};
 
+use crate::loop_of_work::claim;
 use crate::world::{Agent, World, operation, text};
 
 const CHILDREN: usize = NEIGHBOURS_SHOWN as usize + 7;
@@ -109,4 +110,26 @@ fn an_objective_waits_as_long_as_one_child_is_open() {
         world.done(agent.command(operation("close", close)));
     }
     assert_eq!(status(&mut world), "ready");
+}
+
+#[test]
+fn of_many_attempts_the_newest_are_shown() {
+    let mut world = World::in_memory();
+    let agent = Agent::new("bob", 1);
+    world.done(agent.open());
+    world.done(agent.command(operation("project.create", json!({ "key": "afc" }))));
+    world.done(agent.command(operation("task.create", json!({ "project": "afc", "title": "t" }))));
+    let attempts = |world: &mut World, more: usize| {
+        for _ in 0..more {
+            let claimed = world.done(claim(&agent));
+            world.done(agent.fenced(operation("release", json!({ "task": "afc-1" })), &claimed));
+        }
+        world.ask(operation("attempts", json!({ "task": "afc-1" })))
+    };
+    let all = attempts(&mut world, ATTEMPTS_SHOWN);
+    assert_eq!((ids(&all["attempts"]).len(), &all["more"]), (ATTEMPTS_SHOWN, &Value::Null));
+    let newest = attempts(&mut world, 60);
+    let shown = (61..=ATTEMPTS_SHOWN + 60).rev().map(|generation| format!("afc-1@{generation}"));
+    assert_eq!(ids(&newest["attempts"]), shown.collect::<Vec<_>>());
+    assert_eq!(newest["more"], true);
 }
