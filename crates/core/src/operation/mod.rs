@@ -115,6 +115,8 @@ pub const SESSION_REFUSALS: &[Code] =
 /// Refusals that any write can return.
 pub const WRITE_REFUSALS: &[Code] =
     &[Code::OperationConflict, Code::ReceiptExpired, Code::EpochChanged, Code::Overloaded];
+/// Refusals that any import can return, and its preview.
+pub const IMPORT_REFUSALS: &[Code] = &[Code::Overloaded];
 /// Refusals that any fenced operation can return.
 pub const FENCE_REFUSALS: &[Code] =
     &[Code::NotHolder, Code::LeaseExpired, Code::Superseded, Code::NotFound, Code::StateConflict];
@@ -140,7 +142,7 @@ impl Spec {
             codes.extend(WRITE_REFUSALS);
         }
         if self.is_import() {
-            codes.push(Code::Overloaded);
+            codes.extend(IMPORT_REFUSALS);
         }
         if self.fencing != Fencing::None {
             codes.extend(FENCE_REFUSALS);
