@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tenure_core::model::limits::IMPORTS_BYTES;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
 use tokio::sync::{Semaphore, watch};
@@ -29,6 +30,8 @@ pub struct App {
     /// A walk along the whole event chain is worth one thread, not sixteen.
     pub(super) audits: Arc<Semaphore>,
     pub(super) imports: Semaphore,
+    /// A byte of room for each byte of an import's request that is here.
+    pub(super) import_room: Semaphore,
     stop: watch::Sender<bool>,
     in_flight: AtomicUsize,
     queued: Arc<AtomicUsize>,
@@ -59,6 +62,7 @@ impl App {
             started_at: WallTime(MachineClocks.wall_ms()),
             audits: Arc::new(Semaphore::new(1)),
             imports: Semaphore::new(IMPORTS_AT_ONCE),
+            import_room: Semaphore::new(IMPORTS_BYTES),
             stop: watch::Sender::new(false),
             in_flight: AtomicUsize::new(0),
             queued: Arc::default(),
