@@ -13,7 +13,7 @@ use tenure_core::model::backup::Manifest;
 use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::{Epoch, EventNumber};
 use tenure_core::model::time::WallTime;
-use tenure_core::rules::restore::{Floors, next_epoch};
+use tenure_core::rules::restore::{Floors, Told, next_epoch};
 use tenure_core::wire::{DAEMON_LOCK, FLEET_MARKER};
 
 use super::BackupError;
@@ -154,21 +154,23 @@ fn examine(
         Err(error) => return Err(BackupError::Folder(FolderError::Io(marker, error))),
     }
     let mut backup = Sqlite::open_whole(file).map_err(BackupError::store(file))?;
-    let mine = floors::read(&mut backup).map_err(BackupError::store(file))?;
+    let known = floors::read(&mut backup).map_err(BackupError::store(file))?;
     let before = fleet::existing_of_any_schema(&mut backup).map_err(BackupError::store(file))?;
-    let (present, unreadable, theirs) = match hold.as_ref().map(|_| meet(&database, &mut backup)) {
-        None => (None, None, None),
-        Some(Ok((present, floors))) => (Some(present), None, Some(floors)),
-        Some(Err(error)) if error.class == Class::Corrupt => (None, Some(error.detail), None),
+    let (present, unreadable, told) = match hold.as_ref().map(|_| meet(&database, &mut backup)) {
+        None => (None, None, Told::Nothing),
+        Some(Ok((present, floors))) => {
+            let told = Told::by(floors, present.lost.unknown_here);
+            (Some(present), None, told)
+        }
+        Some(Err(error)) if error.class == Class::Corrupt => (None, Some(error.detail), Told::Nothing),
         Some(Err(error)) => return Err(BackupError::store(&database)(error)),
     };
     if let Some(present) = &present {
         refuse_foreign(&manifest, &present.fleet.id)?;
     }
     let wall = WallTime(clocks.wall_ms());
-    let is_known = present.as_ref().is_some_and(|present| present.lost.unknown_here == 0);
-    let known = mine.and(theirs.unwrap_or_default());
-    let floors = if is_known { known } else { known.beyond(before.wall, wall) };
+    let is_known = told.is_all();
+    let floors = Floors::after(known, before.wall, told, wall);
     let next = next_epoch(&before, &floors, wall);
     let (epoch, event) = (next.epoch, EventNumber(next.event.0 + 1));
     let kept_as = hold.is_some().then(|| free_name(&database, epoch));
