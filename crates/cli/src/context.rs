@@ -5,7 +5,8 @@ use std::cell::OnceCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use schemars::{Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use serde_json::Value;
 use tenure_client::ask::Answered;
 use tenure_client::autostart::Start;
@@ -177,9 +178,9 @@ impl Context {
         }
     }
 
-    /// The same for a value that is no operation's answer and has these fields.
-    pub fn check_own_fields(&self, known: &[&str]) -> Result<(), Stop> {
-        fields::check_known(self.screen.json.as_deref().unwrap_or_default(), known)
+    /// The same for what the command line itself tells.
+    pub fn check_own<T: JsonSchema>(&self) -> Result<(), Stop> {
+        self.check_fields(SchemaGenerator::subschema_for::<T>)
     }
 
     /// Prints an answer: as it came, some fields of it, or for a person.
@@ -207,6 +208,16 @@ impl Context {
             Some(names) => self.screen.json(&fields::filter(json, names, schema)?),
         }
         Ok(())
+    }
+
+    /// Prints what the command line itself tells: as JSON, some fields of it, or for a person.
+    pub fn print_own<T: Serialize + JsonSchema>(&self, told: &T, human: &str) -> Result<(), Stop> {
+        if self.screen.json.is_none() {
+            self.screen.data(human);
+            return Ok(());
+        }
+        let value = serde_json::to_value(told).expect("reports are plain data and always serialise");
+        self.print_json(value.to_string().as_bytes(), SchemaGenerator::subschema_for::<T>)
     }
 
     /// Prints what is no operation's answer.

@@ -31,7 +31,7 @@ pub fn check(names: &[String], schema: impl FnOnce(&mut SchemaGenerator) -> Sche
 }
 
 /// Refuses a name that is not known, with those that are.
-pub fn check_known(names: &[String], known: &[impl AsRef<str>]) -> Result<(), Stop> {
+fn check_known(names: &[String], known: &[impl AsRef<str>]) -> Result<(), Stop> {
     let is_known = |name: &&String| known.iter().any(|known| known.as_ref() == *name);
     let Some(unknown) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();

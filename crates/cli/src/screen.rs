@@ -2,13 +2,17 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_client::failure::Failure;
+use tenure_engine::backup::Progress;
 
 use crate::render::plain;
 use crate::stop::Stop;
+
+/// Begins the present line of a terminal anew.
+const ANEW: &str = "\r\x1b[K";
 
 /// How a command answers.
 #[derive(Debug, Clone)]
@@ -19,12 +23,14 @@ pub struct Screen {
     pub quiet: bool,
     /// Whether data could not be written.
     lost: Arc<AtomicBool>,
+    /// What stands on the line that passes.
+    passing: Arc<Mutex<String>>,
 }
 
 impl Screen {
     /// A command's answers: as JSON or for a person, with remarks or without.
     pub fn new(json: Option<Vec<String>>, quiet: bool) -> Self {
-        Self { json, quiet, lost: Arc::default() }
+        Self { json, quiet, lost: Arc::default(), passing: Arc::default() }
     }
 
     /// Prints data. A reader that has gone away is no error; a disk that is full is one.
@@ -50,8 +56,36 @@ impl Screen {
         }
     }
 
+    /// Says what goes on, on a line that the next words replace. Only a person at a terminal sees it.
+    pub fn passing(&self, text: &str) {
+        if self.quiet || self.json.is_some() || !std::io::stderr().is_terminal() {
+            return;
+        }
+        let mut shown = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
+        if *shown != text {
+            write!(std::io::stderr().lock(), "{ANEW}{text}").ok();
+            text.clone_into(&mut shown);
+        }
+    }
+
+    /// The same for work on a backup.
+    pub fn progress(&self, progress: Progress) {
+        if let Some(text) = told(progress) {
+            self.passing(&text);
+        }
+    }
+
+    /// Takes the line that passes away.
+    pub fn passed(&self) {
+        let mut shown = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::take(&mut *shown).is_empty() {
+            write!(std::io::stderr().lock(), "{ANEW}").ok();
+        }
+    }
+
     /// Says something that must be heard.
     pub fn talk(&self, text: &str) {
+        self.passed();
         let mut out = std::io::stderr().lock();
         writeln!(out, "{text}").ok();
     }
@@ -81,5 +115,18 @@ impl Screen {
             );
         }
         ExitCode::from(problem.exit_code)
+    }
+}
+
+/// How far work on a backup is, in whole MiB so that a line is written seldom.
+fn told(progress: Progress) -> Option<String> {
+    let of = |done: u64, all: u64| format!("{} of {} MiB", done >> 20, all >> 20);
+    match progress {
+        Progress::Compared { done, all } => {
+            Some(format!("comparing the backup with its manifest: {} …", of(done, all)))
+        }
+        Progress::Walking => Some("checking its pages and its record …".to_owned()),
+        Progress::Copied { done, all } => Some(format!("copying the backup: {} …", of(done, all))),
+        Progress::Reached(_) => None,
     }
 }

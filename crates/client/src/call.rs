@@ -139,7 +139,8 @@ impl Client {
     pub fn backup(&self, file: &str, replace: bool) -> Result<Vec<u8>, Failure> {
         let target = format!("{}{}", wire::API, wire::BACKUPS);
         let body = serde_json::json!({ "file": file, "replace": replace }).to_string();
-        Ok(self.exchange(&Route { method: "POST", target, body: Some(body) }, &[], LONG_PATIENCE)?)
+        let route = Route { method: "POST", target, body: Some(body) };
+        self.exchange(&route, &[], LONG_PATIENCE).map_err(|unanswered| of_backup(unanswered, file))
     }
 
     /// Sends a request until its outcome is known, at most so long.
@@ -225,6 +226,18 @@ impl Client {
         autostart::ensure(&self.folder, start)?;
         self.tell(&format!("replaced the idle daemon of version {}", info.version));
         Ok(())
+    }
+}
+
+/// A backup has no operation id: where an answer was lost, what stands in the file's place may be what was asked for,
+/// or be about to be.
+fn of_backup(Unanswered { failure, may_have_happened }: Unanswered, file: &str) -> Failure {
+    let is_unclear = matches!(failure.code(), Code::AlreadyExists | Code::InUse) || !failure.is_decided();
+    if may_have_happened && is_unclear {
+        let detail = format!("an answer was lost, and {file} may be the backup: {failure}");
+        Failure::cannot_tell(detail, "tenure backup verify FILE")
+    } else {
+        failure
     }
 }
 

@@ -23,7 +23,7 @@ use crate::store::{MIGRATIONS, fleet, flush, is_changed, schema_known};
 
 /// How often a rule may ask for more before the engine gives up on its command: often enough for the longest walk
 /// that the rules allow, which asks for its levels one by one.
-const ROUNDS_MAX: usize = 4 * GRAPH_WALK_TASKS;
+pub(crate) const ROUNDS_MAX: usize = 4 * GRAPH_WALK_TASKS;
 /// After so many rounds a rule that still asks for parts of the graph is taken to be walking through it.
 const ROUNDS_AT_HAND: usize = 4;
 

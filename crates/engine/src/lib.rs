@@ -191,7 +191,10 @@ impl Engine {
     /// Writes a backup of the last committed state into a file, and its manifest beside it; see [`backup::create`].
     pub fn backup(&self, file: &Path, replace: bool) -> Result<Manifest, BackupError> {
         let now = WallTime(self.open.options.clocks.wall_ms());
-        let written = self.open.readers.ask(|driver| Ok(backup::create::create(driver, file, replace, now)));
+        let written = self
+            .open
+            .readers
+            .ask(|driver| Ok(backup::create::create(driver, file, replace, now, &mut |_| ())));
         written.map_err(|error| BackupError::Store(self.open.hold.database().to_owned(), error))?
     }
 

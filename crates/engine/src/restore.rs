@@ -8,7 +8,7 @@ use tenure_core::rules::restore::{Floors, next_epoch, void};
 use tenure_core::working_set::{Stop, WorkingSet};
 
 use crate::clock::Clocks;
-use crate::execute::write;
+use crate::execute::{ROUNDS_MAX, write};
 use crate::store::batch::Store;
 use crate::store::driver::StoreError;
 
@@ -32,9 +32,13 @@ pub fn restore<S: Store + ?Sized>(
             envelope: Envelope::default(),
             durations: Durations::default(),
         };
-        loop {
+        for _ in 0..ROUNDS_MAX {
             match void(&mut set, &call, &before, floors) {
-                Ok(()) => break,
+                Ok(()) => {
+                    set.keep(&call, None);
+                    store.flush(&set)?;
+                    return Ok(set.fleet);
+                }
                 Err(Stop::Need(needs)) => {
                     set.undo();
                     store.load(&mut set, needs, call.now)?;
@@ -42,8 +46,6 @@ pub fn restore<S: Store + ?Sized>(
                 Err(Stop::Refused(refusal)) => return Err(StoreError::corrupt(refusal.detail)),
             }
         }
-        set.keep(&call, None);
-        store.flush(&set)?;
-        Ok(set.fleet)
+        Err(StoreError::corrupt("what the restore needs is not found, however often it is asked for"))
     })
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use tenure_core::model::event::Fleet;
 use tenure_core::model::time::WallTime;
-use tenure_core::rules::restore::Floors;
+use tenure_core::rules::restore::{Floors, Told};
 use tenure_engine::restore::restore;
 use tenure_engine::store::driver::{Class, Driver, Each, StoreError, Value};
 use tenure_engine::store::floors;
@@ -114,12 +114,11 @@ impl Store {
     /// lost.
     pub fn put_back(&mut self, clocks: Shown, is_lost: bool) -> Fleet {
         let backup = self.backup.as_ref().expect("a backup was taken");
-        let (path, known) = (backup.path.clone(), backup.floors.clone());
-        let floors = if is_lost {
-            known.beyond(backup.taken_at, WallTime(clocks.wall))
-        } else {
-            floors::read(self).expect("a sound store").and(known)
-        };
+        let (path, known, since) = (backup.path.clone(), backup.floors.clone(), backup.taken_at);
+        // The store went on from the backup, which is put back once: it lacks no event of it.
+        let told =
+            if is_lost { Told::Nothing } else { Told::by(floors::read(self).expect("a sound store"), 0) };
+        let floors = Floors::after(known, since, told, WallTime(clocks.wall));
         self.path = Some(path);
         self.reconnect();
         let driver: &mut dyn Driver = self;

@@ -10,7 +10,7 @@ use tenure_core::operation::catalog::AnyOperation;
 use tenure_core::operation::project::{CreateProject, PolicyInput};
 use tenure_core::operation::record::RecordOverdue;
 use tenure_core::operation::task::CreateTask;
-use tenure_core::rules::restore::Floors;
+use tenure_core::rules::restore::{Floors, Told};
 use tenure_engine::Command;
 use tenure_engine::clock::FleetClock;
 use tenure_engine::execute::{Committed, run_batch};
@@ -51,6 +51,19 @@ pub struct Taken {
     pub told: Option<(Rc<Sent>, Result<String, Refusal>)>,
     /// The moment at which the command truly had the lock.
     pub moment: FleetTime,
+}
+
+/// How far the counters of some rows have come. Of the counters within a record only generations have a part in a
+/// world's future.
+fn floors(rows: &Rows) -> Floors {
+    let fleet = &rows.fleet;
+    Floors {
+        epoch: fleet.epoch,
+        event: fleet.event,
+        time: fleet.time,
+        tasks: rows.projects.values().map(|project| (project.key.clone(), project.tasks_issued)).collect(),
+        counters: rows.tasks.values().map(|task| task.generation.0).fold(fleet.floor, u64::max),
+    }
 }
 
 /// How long things last in these worlds.
@@ -218,14 +231,9 @@ impl World {
     /// The backup takes the place of the store, and another process serves it.
     fn put_back(&mut self) {
         let kept = self.backup.take().expect("only a backup that was taken is put back");
-        let (fleet, tasks) = (&self.rows.fleet, &self.rows.projects);
-        let floors = Floors {
-            epoch: fleet.epoch,
-            event: fleet.event,
-            time: fleet.time,
-            tasks: tasks.values().map(|project| (project.key.clone(), project.tasks_issued)).collect(),
-            counters: self.granted.into_iter().max().unwrap_or(0),
-        };
+        // The store went on from the backup, so it lacks no event of it.
+        let told = Told::by(floors(&self.rows), 0);
+        let floors = Floors::after(floors(&kept), kept.fleet.wall, told, WallTime(self.wall));
         let clocks = StepClocks::at(self.monotonic, self.wall);
         let mut store = Memory::new(kept, &clocks, 0, false, None);
         restore(&mut store, &clocks, &floors).expect("a healthy store");

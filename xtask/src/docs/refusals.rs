@@ -82,7 +82,7 @@ fn returned_by(code: Code, entries: &[Entry]) -> String {
         text.push_str(&format!("{lead}{}", named.concat()));
     }
     if text.is_empty() {
-        text.push_str("None of the API's operations; the command line itself refuses with it.\n");
+        text.push_str("None of the operations; another route of the daemon or the command line itself refuses with it.\n");
     }
     format!("{}\n", text.trim_end())
 }

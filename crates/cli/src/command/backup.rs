@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use tenure_client::failure::Failure;
-use tenure_core::model::backup::Manifest;
+use tenure_core::model::backup::{Manifest, Written};
 use tenure_core::model::refusal::Refusal;
 use tenure_engine::backup::{BackupError, check};
 
@@ -34,15 +35,23 @@ pub enum Command {
     },
 }
 
-/// What the answers have.
-const FIELDS: [&str; 15] = [
-    "file", "v", "fleet", "epoch", "event", "head", "schema", "bytes", "sha256", "taken_at", "tenure",
-    "database", "seal", "intact", "flaw",
-];
+/// What a check of a backup found.
+#[derive(Serialize, JsonSchema)]
+struct Checked {
+    /// The file of the backup.
+    file: String,
+    /// Whether it is what was written.
+    intact: bool,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flaw: Option<String>,
+    /// What its manifest says.
+    #[serde(flatten)]
+    manifest: Option<Manifest>,
+}
 
 /// Runs one.
 pub fn run(command: &Command, context: &Context) -> Result<(), Stop> {
-    context.check_own_fields(&FIELDS)?;
     match command {
         Command::Create { file, replace } => create(context, file, *replace),
         Command::Verify { file } => verify(context, file),
@@ -51,47 +60,44 @@ pub fn run(command: &Command, context: &Context) -> Result<(), Stop> {
 
 /// The daemon has a folder of its own, so it is told the whole path.
 fn create(context: &Context, file: &Path, replace: bool) -> Result<(), Stop> {
+    context.check_own::<Written>()?;
     let file = absolute(file)?;
     let Some(text) = file.to_str() else {
         return Err(usage("the path of the backup is not UTF-8", "name another file"));
     };
-    let json = context.client()?.backup(text, replace)?;
-    let written: Value = serde_json::from_slice(&json).map_err(|error| {
-        Failure::cannot_tell(format!("the answer cannot be read: {error}"), "verify the backup")
+    let client = context.client()?;
+    context.screen.passing("the daemon writes the backup and checks it …");
+    let json = client.backup(text, replace);
+    context.screen.passed();
+    let written: Written = serde_json::from_slice(&json?).map_err(|error| {
+        Failure::cannot_tell(format!("the answer cannot be read: {error}"), "tenure backup verify FILE")
     })?;
-    let manifest = manifest_in(&written)?;
     let mut page = Page::new();
     page.line(&format!("a backup was written: {text}"));
-    fields(&mut page, &manifest);
-    context.print_value(&written, &page.finish())
-}
-
-fn manifest_in(written: &Value) -> Result<Manifest, Failure> {
-    let mut fields = written.as_object().cloned().unwrap_or_default();
-    fields.remove("file");
-    serde_json::from_value(Value::Object(fields)).map_err(|error| {
-        Failure::cannot_tell(format!("the answer cannot be read: {error}"), "verify the backup")
-    })
+    fields(&mut page, &written.manifest);
+    context.print_own(&written, &page.finish())
 }
 
 /// A backup that is not what was written is a failed check.
 fn verify(context: &Context, file: &Path) -> Result<(), Stop> {
+    context.check_own::<Checked>()?;
     let file = absolute(file)?;
-    let mut page = Page::new();
-    match check::verify(&file) {
+    let checked = check::verify(&file, &mut |progress| context.screen.progress(progress));
+    context.screen.passed();
+    let (file, mut page) = (file.display().to_string(), Page::new());
+    match checked {
         Ok(manifest) => {
             page.line("the backup is whole");
             fields(&mut page, &manifest);
-            let mut report = serde_json::to_value(&manifest).expect("a manifest is plain data");
-            report["file"] = json!(file);
-            report["intact"] = json!(true);
-            context.print_value(&report, &page.finish())
+            let report = Checked { file, intact: true, flaw: None, manifest: Some(manifest) };
+            context.print_own(&report, &page.finish())
         }
         Err(error @ BackupError::Altered(..)) => {
+            let flaw = error.to_string();
             page.line("the backup is BROKEN");
-            page.field("flaw", &error.to_string());
-            let report = json!({ "file": file, "intact": false, "flaw": error.to_string() });
-            context.print_value(&report, &page.finish())?;
+            page.field("flaw", &flaw);
+            let report = Checked { file, intact: false, flaw: Some(flaw), manifest: None };
+            context.print_own(&report, &page.finish())?;
             Err(Stop::CheckFailed)
         }
         Err(error) => Err(Refusal::from(error).into()),

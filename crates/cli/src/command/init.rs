@@ -1,6 +1,7 @@
 //! Binding a checkout to its project.
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tenure_core::model::ids::ProjectKey;
 use tenure_core::model::project::Workflow;
 use tenure_core::model::refusal::{Code, Refusal};
@@ -25,9 +26,24 @@ pub struct Init {
     name: Option<String>,
 }
 
+/// What was done.
+#[derive(Serialize, JsonSchema)]
+struct Initialised {
+    /// The project.
+    project: ProjectKey,
+    /// The repository that is bound to it.
+    repository: String,
+    /// Whether the project is new.
+    created: bool,
+    /// Whether the binding is new.
+    bound: bool,
+    /// What can be done now.
+    next: [&'static str; 3],
+}
+
 /// Binds.
 pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
-    context.check_own_fields(&["bound", "created", "next", "project", "repository"])?;
+    context.check_own::<Initialised>()?;
     let checkout = context.checkout().ok_or_else(|| {
         usage("this folder lies in no Git checkout", "run `git init` first, or name projects with --project")
     })?;
@@ -75,15 +91,18 @@ pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
         (false, false) => format!("bound {repository} to the project {key}"),
         (false, true) => format!("{repository} is bound to the project {key} already"),
     };
-    let value = json!({
-        "project": key, "repository": repository, "created": is_new, "bound": bound.is_none(),
-        "next": ["tenure task create --title \"…\"", "tenure ready", "tenure claim"],
-    });
+    let told = Initialised {
+        project: key,
+        repository,
+        created: is_new,
+        bound: bound.is_none(),
+        next: ["tenure task create --title \"…\"", "tenure ready", "tenure claim"],
+    };
     let human = format!(
         "{}\nnext: tenure task create --title \"…\", then tenure ready, tenure claim\n",
         plain::line(&did)
     );
-    context.print_value(&value, &human)
+    context.print_own(&told, &human)
 }
 
 /// The command that removes a binding, to be typed as it stands.

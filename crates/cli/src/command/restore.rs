@@ -1,8 +1,12 @@
 //! `tenure restore`: a backup in the place of the store. It needs no daemon, and refuses to work beside one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
+use tenure_core::model::backup::Manifest;
+use tenure_core::model::ids::{Epoch, EventNumber};
 use tenure_core::model::limits::counted;
 use tenure_core::model::refusal::Refusal;
 use tenure_engine::backup::replace::{Plan, Present, plan, restore};
@@ -27,37 +31,65 @@ pub struct Restore {
     confirm: bool,
 }
 
-/// What the answer has.
-const FIELDS: [&str; 9] =
-    ["applied", "backup", "present", "unreadable", "is_known", "epoch", "event", "kept_as", "next"];
+/// What a restore would do, or has done.
+#[derive(Serialize, JsonSchema)]
+struct Report<'a> {
+    /// Whether it was done.
+    applied: bool,
+    /// The backup's manifest.
+    backup: &'a Manifest,
+    /// The store that was there, and what it has that the backup has not.
+    present: Option<Value>,
+    /// Why the store that was there cannot be read.
+    unreadable: Option<&'a str>,
+    /// Whether all that was handed out since the backup is known.
+    is_known: bool,
+    /// The epoch that begins.
+    epoch: Epoch,
+    /// The number of its first event.
+    event: EventNumber,
+    /// What the store that was there is called now.
+    kept_as: Option<&'a Path>,
+    /// What to do next.
+    next: &'a str,
+}
 
 /// Says what a restore would do, or does it.
 pub fn run(wish: &Restore, context: &Context) -> Result<(), Stop> {
-    context.check_own_fields(&FIELDS)?;
+    context.check_own::<Report<'_>>()?;
     let store = context.store()?;
     let file = absolute(&wish.file)?;
+    let heard = &mut |progress| context.screen.progress(progress);
     let done = if wish.confirm {
-        restore(&store, &file, &MachineClocks, &mut |_| ())
+        restore(&store, &file, &MachineClocks, heard)
     } else {
-        plan(&store, &file, &MachineClocks)
+        plan(&store, &file, &MachineClocks, heard)
     };
+    context.screen.passed();
     let plan = done.map_err(Refusal::from)?;
     let next = if wish.confirm {
         "work goes on; take a backup soon: this one is of an earlier epoch now"
     } else {
         "nothing was changed; repeat the command with --confirm to restore"
     };
-    context.print_value(&report(&plan, wish.confirm, next), &shown(&plan, wish.confirm, next))
+    context.print_own(&report(&plan, wish.confirm, next), &shown(&plan, wish.confirm, next))
 }
 
-fn report(plan: &Plan, applied: bool, next: &str) -> Value {
+fn report<'a>(plan: &'a Plan, applied: bool, next: &'a str) -> Report<'a> {
     let present = plan.present.as_ref().map(|Present { fleet, lost }| {
         json!({ "epoch": fleet.epoch, "event": fleet.event, "head": fleet.head, "lost": lost })
     });
-    json!({
-        "applied": applied, "backup": plan.manifest, "present": present, "unreadable": plan.unreadable,
-        "is_known": plan.is_known, "epoch": plan.epoch, "event": plan.event, "kept_as": plan.kept_as, "next": next,
-    })
+    Report {
+        applied,
+        backup: &plan.manifest,
+        present,
+        unreadable: plan.unreadable.as_deref(),
+        is_known: plan.is_known,
+        epoch: plan.epoch,
+        event: plan.event,
+        kept_as: plan.kept_as.as_deref(),
+        next,
+    }
 }
 
 fn shown(plan: &Plan, applied: bool, next: &str) -> String {

@@ -67,6 +67,59 @@ fn people_and_programs_read_what_a_backup_and_a_restore_say() {
 }
 
 #[test]
+fn fields_are_those_of_what_each_command_tells() {
+    let (place, file) = backed_up();
+    let refused = |words: &[&str], known: &str| {
+        let ran = place.run("ada", words);
+        assert_eq!(ran.code, 1, "{words:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(known), "{words:?}: {}", ran.err);
+    };
+    refused(&["backup", "create", "../other.db", "--json=flaw"], "taken_at");
+    assert!(!place.root.path().join("other.db").exists(), "it is refused before anything is done");
+    refused(&["backup", "verify", word(&file), "--json=applied"], "flaw");
+    refused(&["restore", word(&file), "--json=intact"], "kept_as");
+    assert_eq!(place.ok("ada", &["backup", "verify", word(&file), "--json=flaw"]).out.trim(), "{}");
+    assert_eq!(
+        place.ok("ada", &["backup", "verify", word(&file), "--json=intact"]).out.trim(),
+        r#"{"intact":true}"#
+    );
+}
+
+/// What a command writes to a terminal.
+fn on_a_terminal(place: &Place, words: &[&str]) -> String {
+    let command = place.command("ada", words);
+    let mut script = std::process::Command::new("/usr/bin/script");
+    script.env_clear().current_dir(place.checkout()).stdin(std::process::Stdio::null());
+    script.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let line = std::iter::once(command.get_program()).chain(command.get_args());
+    let line: Vec<_> = line.map(|word| word.to_str().expect("text")).collect();
+    let ran = script.args(["-qec", &line.join(" "), "/dev/null"]).output().expect("it is part of Debian");
+    assert!(ran.status.success(), "{words:?}: {ran:?}");
+    String::from_utf8(ran.stdout).expect("text")
+}
+
+#[test]
+fn only_a_person_at_a_terminal_sees_how_far_it_is() {
+    let (place, file) = backed_up();
+    let verify = ["backup", "verify", word(&file)];
+    let seen = on_a_terminal(&place, &verify);
+    for said in ["comparing the backup", " MiB", "checking its pages", "\r\u{1b}[Kthe backup is whole"] {
+        assert!(seen.contains(said), "{said:?} is missing: {seen:?}");
+    }
+    let seen = on_a_terminal(&place, &["backup", "create", "../again.db"]);
+    assert!(seen.contains("the daemon writes the backup"), "{seen:?}");
+    for more in ["--quiet", "--json"] {
+        let seen = on_a_terminal(&place, &[&verify[..], &[more]].concat());
+        assert!(!seen.contains("comparing") && !seen.contains("\u{1b}[K"), "{more}: {seen:?}");
+    }
+    let ran = place.ok("ada", &verify);
+    assert_eq!(ran.err, "", "no terminal");
+    stop(&place);
+    let seen = on_a_terminal(&place, &["restore", word(&file), "--confirm"]);
+    assert!(seen.contains("copying the backup"), "{seen:?}");
+}
+
+#[test]
 fn a_backup_that_cannot_be_written_is_refused_with_the_reason() {
     let (place, file) = backed_up();
     ends(&place, &["backup", "create", word(&file)], 8, "already_exists");
@@ -81,7 +134,7 @@ fn a_backup_that_cannot_be_written_is_refused_with_the_reason() {
 #[test]
 fn a_bad_backup_is_not_restored_and_says_why() {
     let (place, file) = backed_up();
-    ends(&place, &["restore", word(&file), "--confirm"], 8, "state_conflict");
+    ends(&place, &["restore", word(&file), "--confirm"], 3, "in_use");
     stop(&place);
     let manifest = place.root.path().join("backup.db.json");
     let missing = place.root.path().join("missing.db");

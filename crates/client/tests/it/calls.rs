@@ -162,6 +162,38 @@ fn a_missing_daemon_is_told_and_not_taken_for_no_work() {
 }
 
 #[test]
+fn what_became_of_a_backup_whose_answer_was_lost_is_not_told_as_a_refusal() {
+    type Answers = fn(usize) -> Reply;
+    let asked = |answers: Answers| {
+        let folder = tempfile::tempdir().expect("a folder");
+        fake::daemon(folder.path(), move |_, count| answers(count));
+        let (client, _) = fake::client(folder.path());
+        client.backup("/b/monday.db", false)
+    };
+    let lost: [Answers; 4] = [
+        |count| if count == 1 { Reply::Cut } else { fake::problem(Code::AlreadyExists) },
+        |count| if count == 1 { Reply::Cut } else { fake::problem(Code::InUse) },
+        |count| if count == 1 { fake::problem(Code::CannotTell) } else { fake::problem(Code::AlreadyExists) },
+        |_| Reply::Cut,
+    ];
+    for (case, answers) in lost.into_iter().enumerate() {
+        let problem = asked(answers).expect_err("nobody can tell").problem();
+        assert_eq!((problem.code, problem.exit_code), (Code::CannotTell, 2), "case {case}");
+        assert!(problem.detail.contains("/b/monday.db"), "{}", problem.detail);
+        assert_eq!(problem.next_actions, ["tenure backup verify FILE"], "case {case}");
+    }
+    let told: [(Answers, Code); 3] = [
+        (|_| fake::problem(Code::AlreadyExists), Code::AlreadyExists),
+        (|_| fake::problem(Code::InUse), Code::InUse),
+        (|count| if count == 1 { Reply::Cut } else { fake::problem(Code::DiskFull) }, Code::DiskFull),
+    ];
+    for (answers, code) in told {
+        assert_eq!(asked(answers).expect_err("it was refused").code(), code);
+    }
+    asked(|count| if count == 1 { Reply::Cut } else { Reply::Json(200, "{}".to_owned()) }).expect("written");
+}
+
+#[test]
 fn an_overloaded_writer_is_asked_again() {
     let folder = tempfile::tempdir().expect("a folder");
     fake::daemon(folder.path(), |request, count| match count {

@@ -40,6 +40,16 @@ pub struct Manifest {
     pub seal: Digest,
 }
 
+/// A backup that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Written {
+    /// The file. Its manifest is beside it, under the same name with `.json`.
+    pub file: String,
+    /// What the manifest says.
+    #[serde(flatten)]
+    pub manifest: Manifest,
+}
+
 impl Manifest {
     /// The same with its seal.
     #[must_use]

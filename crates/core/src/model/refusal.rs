@@ -63,6 +63,12 @@ codes! {
     Overloaded = "overloaded", 503, 2, true,
         "Too many commands wait for the writer, or the texts of imports take up all the room there is for them.",
         "Wait a moment and send the same request again.";
+    DiskFull = "disk_full", 507, 4, true,
+        "The disk has no room for what was asked for; nothing was changed.",
+        "Make room on the disk that the message names, and repeat the command.";
+    InUse = "in_use", 409, 3, true,
+        "Another process uses this file or folder.",
+        "Wait until it is done, or end it, and repeat the command.";
     ProtocolMismatch = "protocol_mismatch", 400, 2, false,
         "Client and daemon speak different protocol versions.",
         "Use the same version of `tenure` on both sides; `tenure doctor` names them.";
@@ -294,7 +300,7 @@ mod tests {
     fn every_code_has_a_known_exit_code_a_status_and_words() {
         for code in Code::ALL {
             assert!((1..=9).contains(&code.exit()), "{code}");
-            assert!((400..=503).contains(&code.status()), "{code}");
+            assert!((400..=507).contains(&code.status()), "{code}");
             assert!(code.means().ends_with('.') && code.remedy().ends_with('.'), "{code}");
         }
     }

@@ -297,7 +297,7 @@ pub struct Details {
     pub criteria: Vec<Criterion>,
     /// The number of the last criterion id that was given.
     #[serde(skip_serializing_if = "is_zero")]
-    pub criteria_given: u32,
+    pub criteria_given: u64,
     /// Labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
@@ -330,7 +330,7 @@ pub struct Details {
     pub imported: Option<serde_json::Value>,
 }
 
-fn is_zero(number: &u32) -> bool {
+fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 

@@ -149,7 +149,8 @@ impl CreateTask {
             resources: self.resources.clone(),
             ..Details::default()
         };
-        set_criteria(&mut details, &self.criteria);
+        // The task's own number was never handed out, so nobody knows ids of its criteria.
+        set_criteria(&mut details, &self.criteria, |given| given + 1);
         Body {
             task: id.clone(),
             title: self.title.clone(),

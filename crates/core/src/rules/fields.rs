@@ -25,8 +25,8 @@ pub fn check_title(title: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Replaces the criteria; one whose text stays keeps its id, and an id is never given twice.
-pub fn set_criteria(details: &mut Details, texts: &[String]) {
+/// Replaces the criteria; one whose text stays keeps its id, and an id is never given twice: `next` counts on.
+pub fn set_criteria(details: &mut Details, texts: &[String], next: impl Fn(u64) -> u64) {
     let old = std::mem::take(&mut details.criteria);
     for text in texts {
         let kept = old.iter().find(|criterion| {
@@ -35,7 +35,7 @@ pub fn set_criteria(details: &mut Details, texts: &[String]) {
         let criterion = match kept {
             Some(criterion) => criterion.clone(),
             None => {
-                details.criteria_given += 1;
+                details.criteria_given = next(details.criteria_given);
                 Criterion { id: format!("c{}", details.criteria_given), text: text.clone() }
             }
         };

@@ -2,7 +2,7 @@
 //! backup was taken is issued again.
 //!
 //! The store tells what was handed out until the backup. What came after is told by the store that the backup takes the
-//! place of; where that one is lost, every counter moves on by more than it can have grown ([`Floors::beyond`]).
+//! place of; where that one is lost, every counter moves on by more than it can have grown. [`Floors::after`] decides.
 
 use std::collections::BTreeMap;
 
@@ -33,14 +33,53 @@ pub struct Floors {
     pub time: FleetTime,
     /// The highest task number of each project.
     pub tasks: BTreeMap<ProjectKey, u64>,
-    /// The highest number within any record: a generation, a revision, a blocker's.
+    /// The highest number within any record: a generation, a revision, a blocker's, a criterion's.
     pub counters: u64,
 }
 
-impl Floors {
-    /// What either of two stores of the fleet may have handed out.
+/// What the store that a backup takes the place of tells about the time since the backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// Everything: it has all events that the backup has.
+    All(Floors),
+    /// A part: the backup has events that it never had, and who knows what followed those.
+    Part(Floors),
+    /// Nothing: there is none, or it cannot be read.
+    Nothing,
+}
+
+impl Told {
+    /// What a store tells that came as far as `floors` and lacks so many events of the backup.
     #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
+    pub fn by(floors: Floors, lacking: u64) -> Self {
+        if lacking == 0 { Self::All(floors) } else { Self::Part(floors) }
+    }
+
+    /// Whether nothing that was handed out can be missing.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        match self {
+            Self::All(_) => true,
+            Self::Part(_) | Self::Nothing => false,
+        }
+    }
+}
+
+impl Floors {
+    /// What may have been handed out by now: until `since`, when the backup was taken, as the backup tells, and
+    /// afterwards as the store tells that it takes the place of. What nobody tells is assumed to be far more than it
+    /// can be.
+    #[must_use]
+    pub fn after(backup: Self, since: WallTime, told: Told, now: WallTime) -> Self {
+        match told {
+            Told::All(present) => backup.and(present),
+            Told::Part(present) => backup.and(present).beyond(since, now),
+            Told::Nothing => backup.beyond(since, now),
+        }
+    }
+
+    /// What either of two stores of the fleet may have handed out.
+    fn and(mut self, other: Self) -> Self {
         for (project, issued) in other.tasks {
             let known = self.tasks.entry(project).or_default();
             *known = issued.max(*known);
@@ -56,8 +95,7 @@ impl Floors {
 
     /// The same where nobody knows what was handed out since a moment: far beyond it. Counters and the epoch follow the
     /// clock, so that the same backup, restored twice onto empty disks, goes on twice in different places.
-    #[must_use]
-    pub fn beyond(mut self, since: WallTime, now: WallTime) -> Self {
+    fn beyond(mut self, since: WallTime, now: WallTime) -> Self {
         let count = |ms: i64| u64::try_from(ms).unwrap_or(0);
         let skip = RESTORE_SKIP + count(now.0.saturating_sub(since.0)) * RESTORE_SKIP_PER_MS;
         self.tasks.values_mut().for_each(|issued| *issued += skip);
@@ -128,20 +166,36 @@ mod tests {
 
     #[test]
     fn of_two_stores_the_one_that_came_further_counts() {
-        let both = floors(1, 90, &[("a", 5), ("b", 2)], 3).and(floors(2, 80, &[("a", 4), ("c", 9)], 8));
+        let told = Told::by(floors(2, 80, &[("a", 4), ("c", 9)], 8), 0);
+        assert!(told.is_all());
+        let backup = floors(1, 90, &[("a", 5), ("b", 2)], 3);
+        let both = Floors::after(backup, WallTime(1), told, WallTime(9_000_000));
         assert_eq!(both, floors(2, 90, &[("a", 5), ("b", 2), ("c", 9)], 8));
+    }
+
+    #[test]
+    fn whoever_lacks_an_event_of_the_backup_tells_only_a_part() {
+        let (since, now) = (WallTime(5_000), WallTime(5_000));
+        let told = Told::by(floors(4, 95, &[("a", 9)], 3), 1);
+        assert!(!told.is_all() && !Told::Nothing.is_all());
+        let after = Floors::after(floors(1, 90, &[("a", 5)], 3), since, told, now);
+        let skipped = floors(5, 95 + RESTORE_SKIP, &[("a", 9 + RESTORE_SKIP)], 3 + RESTORE_SKIP);
+        assert_eq!(after, skipped, "both count, and then the skip");
     }
 
     #[test]
     fn in_the_dark_a_second_loss_goes_on_beyond_what_followed_the_first() {
         let (taken, first, second) = (WallTime(1_000_000), WallTime(5_000_000), WallTime(5_001_000));
         let backup = floors(1, 90, &[("a", 5)], 3);
-        let [first, second] = [first, second].map(|now| backup.clone().beyond(taken, now));
+        let [first, second] =
+            [first, second].map(|now| Floors::after(backup.clone(), taken, Told::Nothing, now));
         assert!(first.event.0 >= 90 + RESTORE_SKIP && first.epoch > backup.epoch);
         assert!(second.epoch > first.epoch);
         let apart = 1_000 * RESTORE_SKIP_PER_MS;
         assert_eq!(second.event.0 - first.event.0, apart);
         assert_eq!(second.counters - first.counters, apart);
         assert_eq!(second.tasks.values().sum::<u64>() - first.tasks.values().sum::<u64>(), apart);
+        let back = Floors::after(backup.clone(), taken, Told::Nothing, WallTime(7));
+        assert_eq!(back.event.0, backup.event.0 + RESTORE_SKIP, "a clock that went back takes nothing away");
     }
 }

@@ -92,7 +92,7 @@ impl EditTask {
         change("description", set_field(&mut body.description, self.description.as_ref()));
         let details = &mut body.details;
         if let Some(criteria) = &self.criteria {
-            set_criteria(details, criteria);
+            set_criteria(details, criteria, |given| set.fleet.next(given));
         }
         change("criteria", self.criteria.is_some());
         change("labels", set_field(&mut details.labels, self.labels.as_ref()));

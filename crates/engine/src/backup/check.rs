@@ -1,7 +1,7 @@
 //! Whether a backup is what was written: every byte of it, and what it says of itself.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::Digest;
 use tenure_core::model::limits::MANIFEST_BYTES;
 
-use super::{BackupError, manifest_of};
+use super::pair::is_cut_off;
+use super::{BackupError, Progress, manifest_of};
 use crate::chain;
 use crate::store::driver::{Class, Driver, StoreError};
 use crate::store::fleet;
@@ -22,10 +23,15 @@ use crate::store::sqlite::Sqlite;
 const PIECE: usize = 256 * 1024;
 
 /// Checks a backup against its manifest: its digest, every page of its database, and its whole record.
-pub fn verify(file: &Path) -> Result<Manifest, BackupError> {
+pub fn verify(file: &Path, heard: &mut dyn FnMut(Progress)) -> Result<Manifest, BackupError> {
     let manifest = manifest(file)?;
-    let measured = measure(&mut open(file)?, &mut io::sink()).map_err(BackupError::io(file))?;
+    let all = manifest.bytes;
+    let measured = measure(&mut open(file)?, file, &mut |_, done| {
+        heard(Progress::Compared { done, all });
+        Ok(())
+    })?;
     refuse_other(file, &manifest, &measured)?;
+    heard(Progress::Walking);
     let found = look(file)?;
     let stored = (&found.fleet.id, found.fleet.epoch, found.fleet.event, found.fleet.head, found.schema);
     if stored != (&manifest.fleet, manifest.epoch, manifest.event, manifest.head, manifest.schema) {
@@ -39,9 +45,16 @@ pub fn manifest(file: &Path) -> Result<Manifest, BackupError> {
     let path = manifest_of(file);
     // Whoever names a backup that is not there should hear that first.
     open(file)?;
+    let beside = match open(&path) {
+        Err(BackupError::Missing(manifest)) => {
+            let is_cut_off = is_cut_off(file);
+            return Err(BackupError::Unvouched { file: file.to_owned(), manifest, is_cut_off });
+        }
+        opened => opened?,
+    };
     let mut bytes = Vec::new();
-    let read = open(&path)?.take(MANIFEST_BYTES as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(BackupError::io(&path))?;
+    let read = beside.take(MANIFEST_BYTES as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(BackupError::reading(&path))?;
     let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned());
     text.and_then(|text| Manifest::from_text(&text)).map_err(|why| BackupError::Altered(path, why))
 }
@@ -54,12 +67,12 @@ pub(super) fn open(path: &Path) -> Result<File, BackupError> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(BackupError::Missing(path.to_owned()));
         }
-        Err(error) => return Err(BackupError::Io(path.to_owned(), error)),
+        Err(error) => return Err(BackupError::Unreadable(path.to_owned(), error)),
     };
     match file.metadata() {
         Ok(found) if found.is_file() => Ok(file),
         Ok(_) => Err(BackupError::Altered(path.to_owned(), "it is no regular file".to_owned())),
-        Err(error) => Err(BackupError::Io(path.to_owned(), error)),
+        Err(error) => Err(BackupError::Unreadable(path.to_owned(), error)),
     }
 }
 
@@ -69,20 +82,23 @@ pub(super) struct Measured {
     pub sha256: Digest,
 }
 
-/// Measures a file while it is copied.
-pub(super) fn measure(from: &mut impl Read, to: &mut impl Write) -> io::Result<Measured> {
+/// What hears each piece of a file, and how many bytes were read with it.
+pub(super) type Piece<'a> = dyn FnMut(&[u8], u64) -> Result<(), BackupError> + 'a;
+
+/// Measures a file. `piece` hears of it as it is read.
+pub(super) fn measure(from: &mut File, path: &Path, piece: &mut Piece<'_>) -> Result<Measured, BackupError> {
     let (mut hasher, mut bytes) = (Sha256::new(), 0);
-    let mut piece = vec![0; PIECE];
+    let mut buffer = vec![0; PIECE];
     loop {
-        match from.read(&mut piece) {
+        match from.read(&mut buffer) {
             Ok(0) => return Ok(Measured { bytes, sha256: Digest(hasher.finalize().into()) }),
             Ok(read) => {
-                hasher.update(&piece[..read]);
-                to.write_all(&piece[..read])?;
+                hasher.update(&buffer[..read]);
                 bytes += read as u64;
+                piece(&buffer[..read], bytes)?;
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(BackupError::Unreadable(path.to_owned(), error)),
         }
     }
 }

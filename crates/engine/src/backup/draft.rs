@@ -1,41 +1,84 @@
 //! A file that is written under another name first, so that its own name never stands for a part of it.
 
-use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 use super::BackupError;
-use crate::store::folder::beside;
 
-/// What the name of a file ends with as long as it is being written.
-const DRAFT: &str = ".draft";
+/// How often a draft that took its name just when it was locked is looked for anew.
+const LOOKS: u32 = 64;
 
-/// A file in the making, for this user alone. It is removed unless it is published.
+/// A file in the making, for this user alone. It is locked as long as it is, and removed unless it is published.
 pub struct Draft {
     path: PathBuf,
     target: PathBuf,
     file: File,
+    /// Whether it goes with this value.
+    is_ours: bool,
     is_published: bool,
 }
 
 impl Draft {
-    /// An empty draft of a file. What a draft that was left behind held is dropped.
+    /// The draft of a file, with what one that was cut off left in it.
     pub fn of(target: &Path) -> Result<Self, BackupError> {
-        let path = beside(target, DRAFT);
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).read(true).write(true).mode(0o600);
-        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-        let file = options.open(&path).map_err(BackupError::io(&path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => return Err(BackupError::Busy(target.to_owned())),
-            Err(std::fs::TryLockError::Error(error)) => return Err(BackupError::Io(path, error)),
+        Self::opened(target, &mut open)
+    }
+
+    fn opened(
+        target: &Path,
+        open: &mut dyn FnMut(&Path) -> std::io::Result<File>,
+    ) -> Result<Self, BackupError> {
+        let path = hidden(target, ".tenure-draft")?;
+        for _ in 0..LOOKS {
+            let file = open(&path).map_err(BackupError::writing(target))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(BackupError::Busy(target.to_owned())),
+                Err(TryLockError::Error(error)) => return Err(BackupError::Unwritable(path, error)),
+            }
+            let found = file.metadata().map_err(BackupError::writing(&path))?;
+            // Whoever held the lock before may have published or removed what was opened here.
+            let is_there = path
+                .symlink_metadata()
+                .is_ok_and(|named| (named.dev(), named.ino()) == (found.dev(), found.ino()));
+            if is_there && !found.is_file() {
+                return Err(BackupError::Altered(path, "it is no regular file".to_owned()));
+            }
+            if is_there {
+                return Ok(Self {
+                    path,
+                    target: target.to_owned(),
+                    file,
+                    is_ours: found.len() == 0,
+                    is_published: false,
+                });
+            }
         }
-        file.set_len(0).map_err(BackupError::io(&path))?;
-        Ok(Self { path, target: target.to_owned(), file, is_published: false })
+        Err(BackupError::Busy(target.to_owned()))
+    }
+
+    /// What it holds, up to so many bytes.
+    pub fn held(&self, bytes: u64) -> Result<Vec<u8>, BackupError> {
+        let mut held = Vec::new();
+        (&self.file).take(bytes).read_to_end(&mut held).map_err(BackupError::writing(&self.path))?;
+        Ok(held)
+    }
+
+    /// Drops what it held.
+    pub fn emptied(mut self) -> Result<Self, BackupError> {
+        self.file.set_len(0).map_err(BackupError::writing(&self.path))?;
+        std::io::Seek::rewind(&mut self.file).map_err(BackupError::writing(&self.path))?;
+        self.is_ours = true;
+        Ok(self)
+    }
+
+    /// Leaves it where it is, for the next run to the same place.
+    pub fn leave(&mut self) {
+        self.is_ours = false;
     }
 
     /// Where it is being written.
@@ -48,36 +91,62 @@ impl Draft {
         &mut self.file
     }
 
-    /// Makes it durable and gives it its name. What has the name is replaced only if that is wished.
-    pub fn publish(mut self, replace: bool) -> Result<(), BackupError> {
-        self.file.sync_all().map_err(BackupError::io(&self.path))?;
+    /// Makes what it holds durable.
+    pub fn sync(&self) -> Result<(), BackupError> {
+        self.file.sync_all().map_err(BackupError::writing(&self.path))
+    }
+
+    /// Whether it has its name.
+    pub fn is_published(&self) -> bool {
+        self.is_published
+    }
+
+    /// Gives it its name, durably. What has the name is replaced only if that is wished.
+    pub fn publish(&mut self, replace: bool) -> Result<(), BackupError> {
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         match renameat_with(CWD, &self.path, CWD, &self.target, flags) {
             Ok(()) => {}
             Err(rustix::io::Errno::EXIST) => return Err(BackupError::Taken(self.target.clone())),
             // A file system that cannot promise it; whether the name is taken was asked before.
             Err(rustix::io::Errno::INVAL) if !replace => {
-                std::fs::rename(&self.path, &self.target).map_err(BackupError::io(&self.target))?;
+                std::fs::rename(&self.path, &self.target).map_err(BackupError::writing(&self.target))?;
             }
-            Err(error) => return Err(BackupError::Io(self.target.clone(), error.into())),
+            Err(error) => return Err(BackupError::Unwritable(self.target.clone(), error.into())),
         }
-        self.is_published = true;
-        sync_folder_of(&self.target)
+        (self.is_ours, self.is_published) = (false, true);
+        sync_folder_of(&self.target).map_err(BackupError::writing(&self.target))
     }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if !self.is_published {
+        // The lock is still held, and only its holder gives the name away.
+        if self.is_ours {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
+fn open(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true).mode(0o600);
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()).open(path)
+}
+
+/// A name beside a file that nobody gives a file of their own.
+pub fn hidden(target: &Path, ending: &str) -> Result<PathBuf, BackupError> {
+    let Some(name) = target.file_name() else {
+        return Err(BackupError::Unwritable(target.to_owned(), ErrorKind::IsADirectory.into()));
+    };
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(ending);
+    Ok(target.with_file_name(hidden))
+}
+
 /// Makes the names in a file's folder durable.
-pub fn sync_folder_of(path: &Path) -> Result<(), BackupError> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(BackupError::io(folder))
+pub fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
 /// Refuses a name that is taken.
@@ -85,6 +154,38 @@ pub fn refuse_taken(path: &Path) -> Result<(), BackupError> {
     match path.symlink_metadata() {
         Ok(_) => Err(BackupError::Taken(path.to_owned())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(BackupError::Io(path.to_owned(), error)),
+        Err(error) => Err(BackupError::Unwritable(path.to_owned(), error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_draft_that_got_its_name_before_it_was_locked_is_not_written_to() {
+        let place = tempfile::tempdir().expect("a folder");
+        let target = place.path().join("backup.db");
+        for is_published in [true, false] {
+            let mut opened = 0;
+            let mut draft = Draft::opened(&target, &mut |path| {
+                opened += 1;
+                let file = open(path)?;
+                if opened == 1 {
+                    // Another run ends in the moment between the two calls.
+                    std::fs::write(path, "another's")?;
+                    if is_published { std::fs::rename(path, &target)? } else { std::fs::remove_file(path)? }
+                }
+                Ok(file)
+            })
+            .and_then(Draft::emptied)
+            .expect("a draft");
+            draft.file().write_all(b"mine").expect("written");
+            assert_eq!(opened, 2);
+            assert_eq!(std::fs::read_to_string(draft.path()).expect("it is there"), "mine");
+            assert_eq!(std::fs::read_to_string(&target).expect("it is there"), "another's");
+        }
     }
 }

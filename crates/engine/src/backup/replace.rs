@@ -2,37 +2,32 @@
 //!
 //! The backup is copied beside the store, begins its next epoch there, and takes the store's name in one step. Whatever
 //! ends the process before that step leaves the store as it was; after it there is only the restored one. The store
-//! that was there keeps another name.
+//! that was there keeps another name; see [`super::aside`].
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use tenure_core::model::backup::Manifest;
 use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::{Epoch, EventNumber};
 use tenure_core::model::time::WallTime;
-use tenure_core::rules::restore::{Floors, next_epoch};
+use tenure_core::rules::restore::{Floors, Told, next_epoch};
 use tenure_core::wire::{DAEMON_LOCK, FLEET_MARKER};
 
-use super::BackupError;
+use super::aside::{self, free_name, put_aside, remove};
 use super::check::{self, measure, open, refuse_other};
 use super::draft::sync_folder_of;
 use super::past::{self, Lost};
+use super::{BackupError, Progress};
 use crate::clock::Clocks;
 use crate::execute::prepare;
 use crate::restore;
 use crate::store::driver::{Class, Driver, StoreError};
-use crate::store::folder::{DATABASE, FolderError, Hold, beside, hold_existing};
+use crate::store::folder::{FolderError, Hold, LOG, RESTORING, SHARED, beside, database_in, hold_existing};
 use crate::store::sqlite::{Role, Sqlite};
 use crate::store::{fleet, floors};
-
-/// What the copy is called until it takes the store's name.
-const RESTORING: &str = ".restoring";
-/// What SQLite keeps beside a database.
-const LOG: &str = "-wal";
-const SHARED: &str = "-shm";
 
 /// What a restore would do.
 #[derive(Debug)]
@@ -70,9 +65,11 @@ pub enum Step {
     Copied,
     /// The copy is in its next epoch.
     Restored,
-    /// The present store has another name besides its own.
+    /// The present store has another name besides its own, and so has its log, if it still needs one.
     Kept,
-    /// The present store's log, which is empty, is gone.
+    /// A present store that needs its log has its other name alone, so that daemons refuse to start.
+    Vacated,
+    /// No log is in the way of the copy.
     Cleared,
     /// The copy has taken the store's name.
     Replaced,
@@ -86,42 +83,45 @@ struct Place {
     _hold: Option<Hold>,
 }
 
-/// Says what a restore would do, and does nothing.
-pub fn plan(folder: &Path, file: &Path, clocks: &dyn Clocks) -> Result<Plan, BackupError> {
-    let manifest = check::verify(file)?;
+/// Says what a restore would do, and does nothing. `heard` hears how far it is.
+pub fn plan(
+    folder: &Path,
+    file: &Path,
+    clocks: &dyn Clocks,
+    heard: &mut dyn FnMut(Progress),
+) -> Result<Plan, BackupError> {
+    let manifest = check::verify(file, heard)?;
     examine(folder, file, manifest, clocks).map(|place| place.plan)
 }
 
-/// Restores a backup: all of it, or nothing. `reached` hears of each step when it is done.
+/// Restores a backup: all of it, or nothing. `heard` hears how far it is, and of each step when it is done.
 pub fn restore(
     folder: &Path,
     file: &Path,
     clocks: &dyn Clocks,
-    reached: &mut dyn FnMut(Step),
+    heard: &mut dyn FnMut(Progress),
 ) -> Result<Plan, BackupError> {
-    let manifest = check::verify(file)?;
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(BackupError::io(folder))?;
+    let manifest = check::verify(file, heard)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(BackupError::folder(folder))?;
     let _no_daemon_starts = daemons_lock(folder)?;
     let Place { database, floors, plan, _hold } = examine(folder, file, manifest, clocks)?;
 
     let copy = beside(&database, RESTORING);
     clear(&copy)?;
-    let done = copy_checked(file, &plan.manifest, &copy).and_then(|()| {
-        reached(Step::Copied);
+    let done = copy_checked(file, &plan.manifest, &copy, heard).and_then(|()| {
+        heard(Progress::Reached(Step::Copied));
         begin_epoch(&copy, clocks, &floors)
     });
     let fleet = done.inspect_err(|_| drop(clear(&copy)))?;
-    reached(Step::Restored);
+    heard(Progress::Reached(Step::Restored));
     debug_assert_eq!(fleet.epoch, plan.epoch, "what was told is what is done");
-    if let Some(kept) = &plan.kept_as {
-        keep(&database, kept, plan.unreadable.is_none())?;
-        reached(Step::Kept);
+    if plan.present.is_some() {
+        aside::settle(&database)?;
     }
-    put_log_aside(&database, plan.epoch)?;
-    reached(Step::Cleared);
-    fs::rename(&copy, &database).map_err(BackupError::io(&database))?;
-    sync_folder_of(&database)?;
-    reached(Step::Replaced);
+    put_aside(&database, plan.kept_as.as_deref(), plan.epoch, &mut |step| heard(Progress::Reached(step)))?;
+    fs::rename(&copy, &database).map_err(BackupError::folder(&database))?;
+    sync_folder_of(&database).map_err(BackupError::folder(&database))?;
+    heard(Progress::Reached(Step::Replaced));
     Ok(plan)
 }
 
@@ -130,11 +130,11 @@ fn daemons_lock(folder: &Path) -> Result<File, BackupError> {
     let path = folder.join(DAEMON_LOCK);
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
-    let file = file.map_err(BackupError::io(&path))?;
+    let file = file.map_err(BackupError::folder(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => Err(BackupError::Folder(FolderError::InUse(folder.to_owned()))),
-        Err(fs::TryLockError::Error(error)) => Err(BackupError::Io(path, error)),
+        Err(fs::TryLockError::Error(error)) => Err(BackupError::Folder(FolderError::Io(path, error))),
     }
 }
 
@@ -146,7 +146,7 @@ fn examine(
     clocks: &dyn Clocks,
 ) -> Result<Place, BackupError> {
     let hold = hold_existing(folder).map_err(BackupError::Folder)?;
-    let database = hold.as_ref().map_or_else(|| folder.join(DATABASE), |hold| hold.database().to_owned());
+    let database = hold.as_ref().map_or_else(|| database_in(folder), |hold| hold.database().to_owned());
     let marker = folder.join(FLEET_MARKER);
     match fs::read_to_string(&marker) {
         Ok(noted) => refuse_foreign(&manifest, noted.trim())?,
@@ -154,21 +154,23 @@ fn examine(
         Err(error) => return Err(BackupError::Folder(FolderError::Io(marker, error))),
     }
     let mut backup = Sqlite::open_whole(file).map_err(BackupError::store(file))?;
-    let mine = floors::read(&mut backup).map_err(BackupError::store(file))?;
+    let known = floors::read(&mut backup).map_err(BackupError::store(file))?;
     let before = fleet::existing_of_any_schema(&mut backup).map_err(BackupError::store(file))?;
-    let (present, unreadable, theirs) = match hold.as_ref().map(|_| meet(&database, &mut backup)) {
-        None => (None, None, None),
-        Some(Ok((present, floors))) => (Some(present), None, Some(floors)),
-        Some(Err(error)) if error.class == Class::Corrupt => (None, Some(error.detail), None),
+    let (present, unreadable, told) = match hold.as_ref().map(|_| meet(&database, &mut backup)) {
+        None => (None, None, Told::Nothing),
+        Some(Ok((present, floors))) => {
+            let told = Told::by(floors, present.lost.unknown_here);
+            (Some(present), None, told)
+        }
+        Some(Err(error)) if error.class == Class::Corrupt => (None, Some(error.detail), Told::Nothing),
         Some(Err(error)) => return Err(BackupError::store(&database)(error)),
     };
     if let Some(present) = &present {
         refuse_foreign(&manifest, &present.fleet.id)?;
     }
     let wall = WallTime(clocks.wall_ms());
-    let is_known = present.as_ref().is_some_and(|present| present.lost.unknown_here == 0);
-    let known = mine.and(theirs.unwrap_or_default());
-    let floors = if is_known { known } else { known.beyond(before.wall, wall) };
+    let is_known = told.is_all();
+    let floors = Floors::after(known, before.wall, told, wall);
     let next = next_epoch(&before, &floors, wall);
     let (epoch, event) = (next.epoch, EventNumber(next.event.0 + 1));
     let kept_as = hold.is_some().then(|| free_name(&database, epoch));
@@ -194,11 +196,19 @@ fn refuse_foreign(manifest: &Manifest, present: &str) -> Result<(), BackupError>
 }
 
 /// Copies the backup, and checks that what was copied is what was checked.
-fn copy_checked(file: &Path, manifest: &Manifest, copy: &Path) -> Result<(), BackupError> {
+fn copy_checked(
+    file: &Path,
+    manifest: &Manifest,
+    copy: &Path,
+    heard: &mut dyn FnMut(Progress),
+) -> Result<(), BackupError> {
     let mut options = OpenOptions::new();
-    let mut to =
-        options.write(true).create_new(true).mode(0o600).open(copy).map_err(BackupError::io(copy))?;
-    let measured = measure(&mut open(file)?, &mut to).map_err(BackupError::io(copy))?;
+    let to = options.write(true).create_new(true).mode(0o600).open(copy);
+    let mut to = to.map_err(BackupError::folder(copy))?;
+    let measured = measure(&mut open(file)?, file, &mut |piece, done| {
+        heard(Progress::Copied { done, all: manifest.bytes });
+        to.write_all(piece).map_err(BackupError::folder(copy))
+    })?;
     refuse_other(file, manifest, &measured)
 }
 
@@ -215,45 +225,8 @@ fn begin_epoch(copy: &Path, clocks: &dyn Clocks, floors: &Floors) -> Result<Flee
     let fleet = run().map_err(BackupError::store(copy))?;
     remove(&beside(copy, LOG))?;
     remove(&beside(copy, SHARED))?;
-    File::open(copy).and_then(|file| file.sync_all()).map_err(BackupError::io(copy))?;
+    File::open(copy).and_then(|file| file.sync_all()).map_err(BackupError::folder(copy))?;
     Ok(fleet)
-}
-
-/// A name for the present store that no other file has. One that was cut off at this step gave it this name already.
-fn free_name(database: &Path, epoch: Epoch) -> PathBuf {
-    let inode = |path: &Path| path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()));
-    let first = format!(".before-epoch-{epoch}");
-    let further = (2..).map(|number: u64| format!("{first}-{number}"));
-    let mut names = std::iter::once(first.clone()).chain(further).map(|ending| beside(database, &ending));
-    let is_free = |name: &PathBuf| inode(name).is_none_or(|found| Some(found) == inode(database));
-    names.find(is_free).expect("a folder does not hold every name")
-}
-
-/// Gives the present store a second name. One that can be read is then whole in its file, without its log.
-fn keep(database: &Path, kept: &Path, is_readable: bool) -> Result<(), BackupError> {
-    if is_readable {
-        let settle = || Sqlite::open(database, Role::Writer).and_then(|mut driver| driver.settle());
-        settle().map_err(BackupError::store(database))?;
-    }
-    match fs::hard_link(database, kept) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(BackupError::Io(kept.to_owned(), error)),
-    }
-    sync_folder_of(kept)
-}
-
-/// A log that is not the database's own would be played into it. One that still holds something keeps another name.
-fn put_log_aside(database: &Path, epoch: Epoch) -> Result<(), BackupError> {
-    let log = beside(database, LOG);
-    match log.metadata() {
-        Ok(found) if found.len() > 0 => {
-            let kept = free_name(&log, epoch);
-            fs::rename(&log, &kept).map_err(BackupError::io(&kept))?;
-        }
-        Ok(_) | Err(_) => remove(&log)?,
-    }
-    remove(&beside(database, SHARED))
 }
 
 /// Removes what an earlier restore left of its copy.
@@ -262,12 +235,4 @@ fn clear(copy: &Path) -> Result<(), BackupError> {
         remove(&beside(copy, ending))?;
     }
     Ok(())
-}
-
-fn remove(path: &Path) -> Result<(), BackupError> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(BackupError::Io(path.to_owned(), error)),
-    }
 }

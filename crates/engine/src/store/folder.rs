@@ -19,6 +19,12 @@ use tenure_core::wire::FLEET_MARKER;
 
 /// The name of the database inside the folder.
 pub const DATABASE: &str = "tenure.db";
+/// What ends the name of a restored store until it takes the database's.
+pub const RESTORING: &str = ".restoring";
+/// What ends the name of a database's log.
+pub const LOG: &str = "-wal";
+/// What ends the name of the index of that log.
+pub const SHARED: &str = "-shm";
 
 /// Why a store was not opened. Nothing was written to it.
 #[derive(Debug)]
@@ -47,8 +53,41 @@ pub enum FolderError {
         /// That fleet's id.
         noted: String,
     },
+    /// A restore was cut off when the database had left its place and the restored one had not taken it yet.
+    CutOff {
+        /// Where the database should be.
+        database: PathBuf,
+        /// The restored one.
+        copy: PathBuf,
+    },
     /// The operating system refused.
     Io(PathBuf, io::Error),
+}
+
+impl FolderError {
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::InUse(_) => {
+                "end the process that has it open (`tenure doctor` names it), and repeat the command"
+            }
+            Self::Network(..) => "name a folder on a local disk with TENURE_STATE_DIR",
+            Self::Emptied { .. } => {
+                "put the database back from a backup, or remove that file to begin a new fleet"
+            }
+            Self::Foreign { .. } => {
+                "put that fleet's database back, or remove that file to go on with this one"
+            }
+            Self::CutOff { .. } => {
+                "repeat `tenure restore FILE --confirm`: it begins anew, and keeps what was kept"
+            }
+            Self::Io(..) => {
+                "make it usable for you (its disk, its permissions), or name another state folder with \
+                 TENURE_STATE_DIR, and repeat the command"
+            }
+        }
+    }
 }
 
 impl std::fmt::Display for FolderError {
@@ -71,6 +110,12 @@ impl std::fmt::Display for FolderError {
                 "{} is of the fleet {fleet}, and {} says that the fleet {noted} was founded here",
                 database.display(),
                 marker.display()
+            ),
+            Self::CutOff { database, copy } => write!(
+                f,
+                "{} is missing, and {} tells that a restore was cut off",
+                database.display(),
+                copy.display()
             ),
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
         }
@@ -148,7 +193,7 @@ impl Hold {
 }
 
 fn log_path(database: &Path) -> PathBuf {
-    beside(database, "-wal")
+    beside(database, LOG)
 }
 
 /// The file whose name is this one's with an ending.
@@ -194,12 +239,24 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
 
     let (database, marker) = places(&folder);
     if is_empty(&database) {
+        refuse_cut_off(&database)?;
         may_found(&database, &marker)?;
         flush_above(&folder);
     }
     let hold = lock(database, marker)?;
     directory.sync_all().map_err(failed)?;
     Ok(hold)
+}
+
+/// Where a restore was cut off, the present store has another name, and a new fleet would stand in the restored one's
+/// place.
+fn refuse_cut_off(database: &Path) -> Result<(), FolderError> {
+    let copy = beside(database, RESTORING);
+    match fs::symlink_metadata(&copy) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(FolderError::Io(copy, error)),
+        Ok(_) => Err(FolderError::CutOff { database: database.to_owned(), copy }),
+    }
 }
 
 /// Takes the lock of a database that is there, and makes none. Where there is none, or an empty one, there is nothing to
@@ -216,18 +273,34 @@ pub fn hold_existing(folder: &Path) -> Result<Option<Hold>, FolderError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         found => found.map_err(|error| failed(&named, error))?,
     };
-    if fs::metadata(&named).map_err(|error| failed(&named, error))?.len() == 0 {
-        return Ok(None);
-    }
     let (database, marker) = places(&folder);
+    match fs::metadata(&named) {
+        Ok(found) if found.len() == 0 => return Ok(None),
+        Ok(_) => {}
+        // A restore was cut off where the link leads to.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && refuse_cut_off(&database).is_err() => {
+            return Ok(None);
+        }
+        Err(error) => return Err(failed(&named, error)),
+    }
     lock(database, marker).map(Some)
 }
 
 /// The database and the marker in a folder. The canonical path of the file, so that its journal lies beside it
 /// whichever way it was reached.
 fn places(folder: &Path) -> (PathBuf, PathBuf) {
+    (database_in(folder), folder.join(FLEET_MARKER))
+}
+
+/// Where the database of a folder is, or would be: where a link leads to, also if nothing is there.
+#[must_use]
+pub fn database_in(folder: &Path) -> PathBuf {
     let named = folder.join(DATABASE);
-    (named.canonicalize().unwrap_or(named), folder.join(FLEET_MARKER))
+    let linked = || {
+        let target = folder.join(fs::read_link(&named).ok()?);
+        Some(target.parent()?.canonicalize().ok()?.join(target.file_name()?))
+    };
+    named.canonicalize().ok().or_else(linked).unwrap_or(named)
 }
 
 fn is_empty(database: &Path) -> bool {

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use serde_json::json;
+use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::{Epoch, EventNumber};
 use tenure_core::model::limits::{RESTORE_SKIP, RESTORE_SKIP_PER_MS};
 use tenure_core::model::refusal::Code;
-use tenure_core::model::time::WallTime;
-use tenure_core::rules::restore::Floors;
+use tenure_core::model::time::{Now, WallTime};
+use tenure_core::rules::restore::{Floors, Told};
+use tenure_core::working_set::{Need, WorkingSet};
 use tenure_engine::chain::{FlawKind, verify};
 use tenure_engine::restore::restore;
+use tenure_engine::store::batch::Store;
 use tenure_engine::store::driver::{Class, Driver, Each, StoreError, Value};
 use tenure_engine::store::floors;
 use tenure_engine::store::sqlite::Sqlite;
@@ -109,8 +112,12 @@ fn every_counter_goes_on_after_what_may_have_been_handed_out() {
             world.done(bob.command(operation("task.create", input)))["task"]["id"].clone()
         };
         assert_eq!(create("gone"), "gone-18");
-        let edit = json!({ "task": "afc-1", "revision": 1, "title": "another" });
-        assert_eq!(world.done(bob.command(operation("task.edit", edit)))["task"]["revision"], 18);
+        let edit = json!({ "task": "afc-1", "revision": 1, "criteria": ["tests pass", "it is fast"] });
+        let edited = world.done(bob.command(operation("task.edit", edit)))["task"].clone();
+        assert_eq!(edited["revision"], 18);
+        let criteria: Vec<_> =
+            edited["criteria"].as_array().expect("a list").iter().map(|c| &c["id"]).collect();
+        assert_eq!(criteria, ["c18", "c19"], "their ids count within the task");
         let blocker = json!({ "task": "afc-1", "kind": "human_decision", "reason": "which one?" });
         let raised = world.done(bob.command(operation("blocker.raise", blocker)));
         assert_eq!(raised["task"]["blockers"][0]["number"], 18);
@@ -120,14 +127,83 @@ fn every_counter_goes_on_after_what_may_have_been_handed_out() {
 }
 
 #[test]
+fn every_counter_within_a_record_counts_for_how_far_a_store_has_come() {
+    on_every_store(|mut world| {
+        let bob = Agent::new("bob", 1);
+        with_tasks(&mut world, &bob, 2);
+        let edit = json!({ "task": "afc-1", "revision": 1, "criteria": ["a", "b", "c"] });
+        world.done(bob.command(operation("task.edit", edit)));
+        let blocker = json!({ "task": "afc-2", "kind": "human_decision", "reason": "which one?" });
+        world.done(bob.command(operation("blocker.raise", blocker)));
+        let counters = |world: &mut World| floors::read(&mut *world.driver).expect("it works").counters;
+        assert_eq!(counters(&mut world), 3, "three ids of criteria were given");
+        for (raised, statement) in (10..).zip([
+            "UPDATE task SET generation = N WHERE id = 'afc-1'",
+            "UPDATE task SET revision = N WHERE id = 'afc-2'",
+            "UPDATE project SET revision = N",
+            "UPDATE blocker SET number = N",
+            "UPDATE body SET details = '{\"criteria_given\":N}' WHERE task = 'afc-2'",
+            "UPDATE fleet SET floor = N",
+        ]) {
+            let statement = statement.replace('N', &raised.to_string());
+            world.driver.execute(&statement, &[]).expect("edited");
+            assert_eq!(counters(&mut world), raised, "{statement}");
+        }
+        world.driver.execute("UPDATE project SET tasks_issued = 70", &[]).expect("edited");
+        let tasks = floors::read(&mut *world.driver).expect("it works").tasks;
+        assert_eq!(tasks.into_values().collect::<Vec<_>>(), [70], "a project counts its tasks by itself");
+    });
+}
+
+/// A store that never finds what it is asked for.
+struct Forgetful(Fleet);
+
+impl Store for Forgetful {
+    fn begin_write(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        panic!("nothing is done")
+    }
+
+    fn rollback(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn fleet(&mut self) -> Result<Fleet, StoreError> {
+        Ok(self.0.clone())
+    }
+
+    fn load(&mut self, _set: &mut WorkingSet, _needs: Vec<Need>, _now: Now) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn load_ahead(&mut self, _set: &mut WorkingSet, _needs: &[Need], _now: Now) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn flush(&mut self, _set: &WorkingSet) -> Result<(), StoreError> {
+        panic!("nothing is done")
+    }
+}
+
+#[test]
+fn a_restore_that_never_gets_what_it_asks_for_ends() {
+    let mut world = World::in_memory();
+    let fleet = tenure_engine::store::fleet::existing(&mut *world.driver).expect("the store works");
+    let error = restore(&mut Forgetful(fleet), &*world.clocks, &Floors::default()).expect_err("it ends");
+    assert_eq!(error.class, Class::Corrupt);
+}
+
+#[test]
 fn where_nothing_tells_what_was_handed_out_every_counter_moves_far_on() {
     let mut world = World::in_memory();
     let bob = Agent::new("bob", 1);
     with_tasks(&mut world, &bob, 2);
     let known = floors::read(&mut *world.driver).expect("the store works");
     let (taken, now) = (WallTime(1_699_999_999_000), WallTime(1_700_000_000_000));
-    assert_eq!(known.clone().beyond(now, taken).event.0, known.event.0 + RESTORE_SKIP, "a clock went back");
-    let floors = known.clone().beyond(taken, now);
+    let floors = Floors::after(known.clone(), taken, Told::Nothing, now);
     let skip = RESTORE_SKIP + 1_000 * RESTORE_SKIP_PER_MS;
     let event = EventNumber(known.event.0 + skip + 1);
     assert_eq!(restored(&mut world, &floors), (Epoch(1_700_000_001), event));

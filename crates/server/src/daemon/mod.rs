@@ -157,15 +157,7 @@ fn open_when_free(
 
 fn remedy(error: &OpenError) -> &'static str {
     match error {
-        OpenError::Folder(FolderError::InUse(_)) => "end the process that has it open, or use its socket",
-        OpenError::Folder(FolderError::Network(..)) => "name a folder on a local disk with TENURE_STATE_DIR",
-        OpenError::Folder(FolderError::Emptied { .. }) => {
-            "put the database back from a backup, or remove that file to begin a new fleet"
-        }
-        OpenError::Folder(FolderError::Foreign { .. }) => {
-            "put that fleet's database back, or remove that file to go on with this one"
-        }
-        OpenError::Folder(FolderError::Io(..)) => "check the folder's disk and permissions",
+        OpenError::Folder(error) => error.remedy(),
         OpenError::Store(_, error) if error.class == Class::NewerSchema => "use the newer version of tenure",
         OpenError::Store(..) => "run `tenure doctor`",
         OpenError::Thread(_) => "check how many processes and threads the user may have",

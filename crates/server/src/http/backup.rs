@@ -6,9 +6,9 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
-use tenure_core::model::backup::Manifest;
+use tenure_core::model::backup::Written;
 use tenure_core::model::limits::{BODY_BYTES, check_line};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_engine::backup::BackupError;
@@ -24,18 +24,12 @@ pub(super) const REFUSALS: &[Code] = &[
     Code::NotFound,
     Code::AlreadyExists,
     Code::StateConflict,
-    Code::RequirementsMissing,
+    Code::InUse,
+    Code::DiskFull,
 ];
 
-/// Write a backup of the store into a file on the daemon's machine
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Written {
-    /// The file. Its manifest is beside it, under the same name with `.json`.
-    file: String,
-    /// What the manifest says.
-    #[serde(flatten)]
-    manifest: Manifest,
-}
+/// What this route is for.
+pub(super) const SUMMARY: &str = "Write a backup of the store into a file on the daemon's machine";
 
 /// Where a backup is written.
 #[derive(Deserialize, JsonSchema)]

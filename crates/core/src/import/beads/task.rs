@@ -99,7 +99,7 @@ pub(super) fn proposed(line: u64, record: Record, findings: &mut Findings) -> Pr
     let criteria: Vec<Criterion> =
         record.criteria.into_iter().map(|text| Criterion { id: "c1".to_owned(), text }).collect();
     let details = Details {
-        criteria_given: u32::from(!criteria.is_empty()),
+        criteria_given: u64::from(!criteria.is_empty()),
         criteria,
         labels: record.labels,
         specs: record.spec.into_iter().collect(),

@@ -2,11 +2,12 @@
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
+use tenure_core::model::backup::Written;
 use tenure_core::model::refusal::Code;
 use tenure_core::wire;
 
 use super::response::{by_status, done, refused};
-use crate::http::backup::{self, Wish, Written};
+use crate::http::backup::{self, Wish};
 use crate::http::health::{AuditReport, DaemonInfo, Liveness, Readiness, Shutdown, Stopping, Version};
 
 /// The paths of the document that do not come from the list of operations.
@@ -36,7 +37,8 @@ fn shutdown(generator: &mut SchemaGenerator) -> Value {
 }
 
 fn backup(generator: &mut SchemaGenerator) -> Value {
-    let mut route = route::<Written>("backup", backup::REFUSALS, generator);
+    let written = generator.subschema_for::<Written>().to_value();
+    let mut route = described("backup", backup::SUMMARY, &written, backup::REFUSALS);
     let wish = generator.subschema_for::<Wish>();
     route["requestBody"] = json!({ "required": true, "content": { wire::JSON: { "schema": wish } } });
     route
