@@ -186,7 +186,7 @@ impl Session {
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let spec = &OpenSession::SPEC;
-        call::read(&client.exchange(&route(spec, &input), &headers, call::patience(spec.name))?)
+        call::read(&client.exchange(&route(spec, &input), &headers, call::patience(spec.name, &input))?)
     }
 
     /// What names the session in a call.

@@ -5,6 +5,7 @@
 //! batch is flushed in a few statements. Nothing here knows a database.
 
 mod need;
+mod news;
 pub mod records;
 pub mod table;
 pub mod walk;
@@ -26,6 +27,7 @@ use crate::model::refusal::Refusal;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Task};
 pub use need::{Moments, Need, Newest, Page, Rows, Source, Window};
+pub use news::News;
 use records::{AttemptIndex, SessionIndex, Side};
 use table::{Record, Table};
 use walk::Walk;
