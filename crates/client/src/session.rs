@@ -3,7 +3,7 @@
 use tenure_core::model::ids::{Epoch, OperationId, PrincipalName, SessionId, TaskId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Operation;
-use tenure_core::operation::session::{OpenSession, SessionAnswer};
+use tenure_core::operation::session::{OpenSession, SessionAnswer, ShowSession};
 use tenure_core::secret::SessionSecret;
 use tenure_core::wire;
 
@@ -144,6 +144,24 @@ impl Session {
         Ok(session)
     }
 
+    /// The session of an id, if its file lies here: a parent vouches for the session that it starts by its own proof.
+    fn of_id(client: &Client, id: &SessionId) -> Result<Option<Self>, Failure> {
+        let input = serde_json::json!({ "session": id });
+        let spec = &ShowSession::SPEC;
+        let answer = client.exchange(&route(spec, &input), &[], call::patience(spec.name, &input));
+        let known: SessionAnswer = match answer.map_err(Failure::from).and_then(|answer| call::read(&answer))
+        {
+            // Who refuses the id is asked again with it, and says what is wrong with it as a parent.
+            Err(failure) if failure.is_decided() => return Ok(None),
+            answer => answer?,
+        };
+        let file = SessionFile::of(client.folder(), client.fleet()?, &known.session.name);
+        match file.read()? {
+            Some(record) if record.session == *id => Self::from_record(&record, file).map(Some),
+            Some(_) | None => Ok(None),
+        }
+    }
+
     /// Tells the coordinator of the session and keeps what it answers.
     fn introduce(
         &mut self,
@@ -151,7 +169,9 @@ impl Session {
         identity: &Identity,
         particulars: &Particulars,
     ) -> Result<(), Failure> {
-        let answer = self.tell(client, identity, particulars, self);
+        let parent =
+            particulars.parent.as_ref().map(|parent| Self::of_id(client, parent)).transpose()?.flatten();
+        let answer = self.tell(client, identity, particulars, parent.as_ref().unwrap_or(self));
         if answer.as_ref().is_err_and(Failure::is_decided) {
             self.file.forget(&self.id)?;
         }

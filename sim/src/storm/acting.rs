@@ -154,10 +154,6 @@ impl World {
             self.weather.bites.count(Fault::Reordered);
         }
         *last = (*last).max(caller.message);
-        let takes = self.coordinator.as_ref().is_some_and(|coordinator| !coordinator.is_dead());
-        if !takes {
-            self.asking.end(&caller.id);
-        }
         match &mut self.coordinator {
             None => self.answer(caller, Heard::Unreachable),
             Some(coordinator) if coordinator.is_dead() => self.answer(caller, Heard::CannotTell),

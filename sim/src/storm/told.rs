@@ -15,12 +15,9 @@ use crate::history::{Call, Heard, Moment, Span, What};
 struct Asked {
     command: Command,
     invoked: Moment,
-    /// How many messages went out with it. Each heartbeat renews.
+    /// How many messages went out with it, until the client heard. Each heartbeat renews, and whichever of them was
+    /// refused, another may have taken effect.
     messages: u32,
-    /// How many of them have come to an end.
-    ended: u32,
-    /// Whether one was still on its way when the client heard: after a refusal it may take effect all the same.
-    is_late: bool,
     heard: Option<(Moment, Result<String, Refusal>)>,
 }
 
@@ -31,14 +28,7 @@ pub struct Asking(BTreeMap<OperationId, Asked>);
 impl Asking {
     /// A client asks, perhaps not for the first time.
     pub fn ask(&mut self, id: &OperationId, command: &Command, invoked: Moment) {
-        let asked = || Asked {
-            command: command.clone(),
-            invoked,
-            messages: 0,
-            ended: 0,
-            is_late: false,
-            heard: None,
-        };
+        let asked = || Asked { command: command.clone(), invoked, messages: 0, heard: None };
         self.0.entry(id.clone()).or_insert_with(asked);
     }
 
@@ -49,17 +39,9 @@ impl Asking {
         }
     }
 
-    /// A message with it has come to its end: it was lost, or judged, or its commit failed.
-    pub fn end(&mut self, id: &OperationId) {
-        if let Some(asked) = self.0.get_mut(id) {
-            asked.ended += 1;
-        }
-    }
-
     /// The client hears.
     pub fn hear(&mut self, id: &OperationId, returned: Moment, outcome: &Result<String, Refusal>) {
         if let Some(asked) = self.0.get_mut(id) {
-            asked.is_late |= asked.heard.is_none() && asked.ended < asked.messages;
             asked.heard.get_or_insert_with(|| (returned, outcome.clone()));
         }
     }
@@ -102,8 +84,8 @@ impl Asked {
             Some((at, Err(refusal))) => {
                 let heard = refused(what, refusal.code).filter(|_| named.len() == 1);
                 let told = heard.map(|heard| self.call(&named[0], what, Some(*at), heard));
-                let late = named.iter().filter(|_| self.is_late).map(unheard);
-                told.into_iter().chain(late).collect()
+                let others = named.iter().filter(|_| self.messages > 1).map(unheard);
+                told.into_iter().chain(others).collect()
             }
         }
     }
@@ -132,5 +114,40 @@ fn answered(what: What, answer: &str, named: Option<&String>) -> (String, Heard)
             (task(), Heard::Renewed(exactly(alive.deadline.0)))
         }
         What::Write(_) | What::Release(_) | What::Close(_) => (task(), Heard::Done),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tenure_core::envelope::{Envelope, Fence};
+    use tenure_core::model::refusal::Code;
+    use tenure_core::operation::ownership::Close;
+    use tenure_core::secret::SessionSecret;
+
+    use super::*;
+
+    fn close() -> Command {
+        let secret = SessionSecret::new([7; 32]);
+        let token = secret.lease_token(&"op-0".parse().expect("an id"));
+        let fence = Fence { attempt: "afc-1@1".parse().expect("an attempt"), token };
+        let close: Close = serde_json::from_value(json!({ "task": "afc-1" })).expect("a close");
+        Command { operation: close.into(), envelope: Envelope { fence: Some(fence), ..Envelope::default() } }
+    }
+
+    /// Seed 249963166757483: of two copies in one batch the first was refused, and the second was not.
+    #[test]
+    fn a_refusal_of_one_message_says_nothing_of_another_with_its_id() {
+        let id: OperationId = "op-1".parse().expect("an id");
+        let moment = |order| Moment { order, ms: order };
+        let refusal = Err(Refusal::new(Code::RequirementsMissing, "no disposition"));
+        for (messages, heard) in [(1, vec![]), (2, vec![Heard::Unknown])] {
+            let mut asking = Asking::default();
+            asking.ask(&id, &close(), moment(1));
+            (0..messages).for_each(|_| asking.send(&id));
+            asking.hear(&id, moment(2), &refusal);
+            let calls: Vec<Heard> = asking.calls(&[]).into_iter().map(|call| call.heard).collect();
+            assert_eq!(calls, heard, "{messages} messages");
+        }
     }
 }

@@ -94,9 +94,6 @@ impl World {
         let (plan, fault) = self.plan();
         let commands: Vec<Command> = batch.iter().map(|waiting| waiting.command.clone()).collect();
         let answers = self.commit(&commands, plan)?;
-        for caller in batch.iter().filter_map(|waiting| waiting.caller.as_ref()) {
-            self.asking.end(&caller.id);
-        }
         if self.store.has_bitten()
             && let Some(fault) = fault
         {

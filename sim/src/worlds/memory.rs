@@ -365,7 +365,14 @@ fn load_page(rows: &Rows, set: &mut WorkingSet, page: Page, now: Now) {
             ids.iter().for_each(|id| by_key(&mut set.sessions, &rows.sessions, id.clone()));
             PageRows::Sessions(ids)
         }
-        Page::Events { .. } | Page::NewestEvents { .. } | Page::Tasks { .. } => {
+        Page::Edges { side, kind, .. } => {
+            by_index(&mut set.dependencies, &rows.dependencies, side.clone());
+            let known = set.dependencies.known(side).into_iter().filter(|edge| edge.kind == *kind);
+            let edges: Vec<Dependency> = known.cloned().collect();
+            let total = edges.len() as u64;
+            PageRows::Edges(edges, total)
+        }
+        Page::Events { .. } | Page::NewestEvents { .. } | Page::Tasks { .. } | Page::OpenChild { .. } => {
             unreachable!("no command asks for {page:?}")
         }
     };

@@ -1,7 +1,7 @@
 //! Edges between tasks.
 
 use clap::Subcommand;
-use tenure_core::operation::graph::{AddDependency, RemoveDependency};
+use tenure_core::operation::graph::{AddDependency, ListDependencies, RemoveDependency};
 
 use crate::context::Context;
 use crate::on_task::OnTask;
@@ -13,6 +13,7 @@ use crate::stop::Stop;
 pub enum Command {
     Add(OnTask<AddDependency, false>),
     Remove(OnTask<RemoveDependency, false>),
+    List(OnTask<ListDependencies, false>),
 }
 
 /// Runs one.
@@ -20,5 +21,6 @@ pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
     match command {
         Command::Add(operation) => context.perform_on(operation.resolve(context)?),
         Command::Remove(operation) => context.perform_on(operation.resolve(context)?),
+        Command::List(operation) => context.perform_on(operation.resolve(context)?),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenure_core::operation::{ownership, project, queue, record, session, task};
+use tenure_core::operation::{graph, ownership, project, queue, record, session, task};
 use unicode_width::UnicodeWidthStr;
 
 use super::{Page, Show, plain};
@@ -55,6 +55,7 @@ fn shown(operation: &str, answer: Value, width: usize) -> Option<String> {
         "next" => page::<queue::NextStep>(answer, width),
         "project.create" => page::<project::ProjectAnswer>(answer, width),
         "project.list" => page::<project::ProjectList>(answer, width),
+        "dependency.list" => page::<graph::DependencyList>(answer, width),
         "session.list" => page::<session::SessionList>(answer, width),
         "task.list" => page::<task::TaskList>(answer, width),
         "task.show" | "dependency.add" | "blocker.raise" => page::<task::TaskAnswer>(answer, width),

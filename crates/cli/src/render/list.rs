@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tenure_core::model::limits::counted;
+use tenure_core::operation::graph::DependencyList;
 use tenure_core::operation::project::{BindingAnswer, ProjectAnswer, ProjectList, ProjectView};
 use tenure_core::operation::queue::{Explanation, NextStep, ReadyList};
 use tenure_core::operation::record::Counts;
@@ -79,6 +80,25 @@ impl Show for Waited {
     fn show(&self, page: &mut Page) {
         tasks(std::slice::from_ref(&self.task), page);
         page.field("next", &self.next);
+    }
+}
+
+impl Show for DependencyList {
+    fn show(&self, page: &mut Page) {
+        if self.tasks.is_empty() {
+            page.line("no tasks");
+            return;
+        }
+        let optional = |is| if is { "optional" } else { "" };
+        let rows: Vec<_> = self
+            .tasks
+            .iter()
+            .map(|task| [task.id.to_string(), task.status.to_string(), optional(task.optional).to_owned()])
+            .collect();
+        page.table(["TASK", "STATUS", ""], &rows);
+        if let Some(cursor) = &self.cursor {
+            page.line(&format!("{} of {} shown; go on with --cursor {cursor}", self.tasks.len(), self.total));
+        }
     }
 }
 

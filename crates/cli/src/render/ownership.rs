@@ -89,6 +89,12 @@ impl Show for Attempts {
         for attempt in &self.attempts {
             page.line(&task::holder(attempt));
         }
+        if let (true, Some(last)) = (self.more, self.attempts.last()) {
+            page.line(&format!(
+                "older ones are left out; `tenure events --task {}` tells of them",
+                last.id.task
+            ));
+        }
         if let Some(packet) = &self.recovery {
             recovery(packet, page);
         }

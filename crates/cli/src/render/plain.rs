@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use tenure_core::model::glyphs::is_ignorable;
+
 /// One line: every control character, also a line break, is shown.
 pub fn line(text: &str) -> String {
     escaped(text, |_| false, in_words)
@@ -40,40 +42,41 @@ fn in_json(c: char, out: &mut String) {
 
 /// The text with everything harmful escaped, except what stays.
 fn escaped(text: &str, stays: impl Fn(char) -> bool, escape: impl Fn(char, &mut String)) -> String {
-    if !text.chars().any(|c| is_harmful(c) || is_joiner(c)) {
+    if !text.chars().any(is_harmful) {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len() + 16);
-    let (mut before, mut rest) = (None, text.chars());
+    let (mut before, mut varied, mut rest) = (None, false, text.chars());
     while let Some(c) = rest.next() {
-        let joins = || is_joiner(c) && joins(before, c, rest.clone().next());
-        if stays(c) || joins() || !(is_harmful(c) || is_joiner(c)) {
+        let means_something = || match c {
+            EMOJI_STYLE => !varied && before.is_some_and(is_pictograph),
+            ZERO_WIDTH_JOINER | ZERO_WIDTH_NON_JOINER => joins(before, c, rest.clone().next()),
+            _ => false,
+        };
+        if stays(c) || !is_harmful(c) || means_something() {
             out.push(c);
         } else {
             escape(c, &mut out);
         }
         // What only varies an emoji does not part it from a joiner.
-        if !matches!(c, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}') {
+        varied = c == EMOJI_STYLE;
+        if !varied && !matches!(c, '\u{1f3fb}'..='\u{1f3ff}') {
             before = Some(c);
         }
     }
     out
 }
 
-/// Control characters; marks that reorder or break a line; characters of no width that make two texts look the same.
+/// Control characters; what breaks a line or annotates it; and whatever has no glyph: it can reorder a line, or make two
+/// texts look the same that are not.
 fn is_harmful(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// Characters of no width that have a meaning in some places only.
-fn is_joiner(c: char) -> bool {
-    matches!(c, ZERO_WIDTH_NON_JOINER | ZERO_WIDTH_JOINER)
+    c.is_control() || is_ignorable(c) || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
 }
 
 const ZERO_WIDTH_NON_JOINER: char = '\u{200c}';
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
+/// Variation selector 16: the character before it is shown as an emoji.
+const EMOJI_STYLE: char = '\u{fe0f}';
 
 /// Whether a joiner means something between these two: in an emoji of several, or inside a word of a script whose
 /// letters change their shape beside each other.
@@ -82,14 +85,16 @@ fn joins(before: Option<char>, joiner: char, after: Option<char>) -> bool {
     both(is_shaped) || (joiner == ZERO_WIDTH_JOINER && both(is_pictograph))
 }
 
-/// The blocks from Arabic to Sinhala, Myanmar, Khmer and Mongolian, without their marks of direction.
+/// The blocks from Arabic to Sinhala, Myanmar, Khmer and Mongolian, without what has no glyph.
 fn is_shaped(c: char) -> bool {
-    matches!(c, '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18af}')
+    let in_blocks = matches!(c, '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18af}');
+    in_blocks && !is_ignorable(c)
 }
 
-/// The blocks that emoji are in.
+/// The blocks that emoji are in, and the signs elsewhere that have an emoji's style.
 fn is_pictograph(c: char) -> bool {
     matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+        || matches!(c, '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | '〰' | '〽' | '㊗' | '㊙')
 }
 
 #[cfg(test)]
@@ -117,6 +122,38 @@ mod tests {
             }
         }
         assert_eq!(line("👩\u{200d}\u{200d}👧"), r"👩\u{200d}\u{200d}👧");
+    }
+
+    /// Every character that some program may use to hide, reorder or annotate, in this test's own words.
+    fn hiding() -> impl Iterator<Item = char> {
+        let singles = ['\u{ad}', '\u{34f}', '\u{61c}', '\u{180e}', '\u{3164}', '\u{feff}', '\u{ffa0}'];
+        let pairs = ['\u{115f}', '\u{1160}', '\u{17b4}', '\u{17b5}'];
+        let ranges = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{206f}'];
+        let selectors = ['\u{fe00}'..='\u{fe0f}', '\u{fff9}'..='\u{fffb}', '\u{e0000}'..='\u{e0fff}'];
+        singles.into_iter().chain(pairs).chain(ranges.into_iter().chain(selectors).flatten())
+    }
+
+    #[test]
+    fn whatever_has_no_glyph_is_shown_in_every_place_that_prints() {
+        for c in hiding() {
+            let code = u32::from(c);
+            let shown = if code < 0x100 { format!("a\\x{code:02x}b") } else { format!("a\\u{{{code:x}}}b") };
+            let text = format!("a{c}b");
+            assert_eq!(line(&text), shown);
+            assert_eq!(block(&text), shown);
+            assert!(json(&text).is_ascii(), "{:?}", json(&text));
+        }
+    }
+
+    #[test]
+    fn an_emojis_style_stays_directly_behind_a_pictograph_only() {
+        for text in ["❤\u{fe0f}", "🏳\u{fe0f}\u{200d}🌈", "©\u{fe0f} ⚠\u{fe0f}!"] {
+            assert_eq!(line(text), text);
+        }
+        assert_eq!(line("a\u{fe0f}"), r"a\u{fe0f}");
+        assert_eq!(line("\u{fe0f}"), r"\u{fe0f}");
+        assert_eq!(line("❤\u{fe0f}\u{fe0f}"), "❤\u{fe0f}\\u{fe0f}");
+        assert_eq!(line("❤\u{fe0e}"), r"❤\u{fe0e}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use tenure_core::model::attempt::Entry;
 use tenure_core::model::task::Lifecycle;
 use tenure_core::operation::task::{CancelledTask, CreatedTask, TaskAnswer};
-use tenure_core::operation::view::{AttemptView, Neighbour, TaskView};
+use tenure_core::operation::view::{AttemptView, LeftOut, Neighbour, TaskView};
 
 use super::{Page, Show, joined, time};
 
@@ -25,6 +25,10 @@ pub fn whole(task: &TaskView, page: &mut Page) {
     page.field("children", &neighbours(&task.children));
     for relation in &task.relations {
         page.field(&relation.kind, &relation.id.to_string());
+    }
+    for left_out in &task.left_out {
+        let LeftOut { relation, count, command } = left_out;
+        page.field("not shown", &format!("{count} of {relation}: `{command}` lists all"));
     }
     for blocker in &task.blockers {
         page.field("blocker", &format!("{} {}: {}", blocker.number, blocker.kind, blocker.reason));

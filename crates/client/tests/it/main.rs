@@ -3,6 +3,7 @@
 mod calls;
 mod fake;
 mod identities;
+mod peers;
 mod places;
 mod resuming;
 mod starting;

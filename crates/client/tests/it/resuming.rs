@@ -226,3 +226,28 @@ fn an_old_secret_survives_a_refusal_and_proves_the_right_to_the_name() {
     assert_eq!(last.header(tenure_core::wire::SESSION), old.id.as_str());
     assert!(last.body.contains(new.id.as_str()), "{}", last.body);
 }
+
+#[test]
+fn a_parent_whose_file_lies_here_vouches_for_the_session_that_it_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = fake::daemon_opening(folder.path(), |_, _| Reply::Json(200, fake::SESSION.to_owned()));
+    let (client, _) = fake::client(folder.path());
+    // The daemon says of every session that its name is `a`.
+    let parent = fake::session(&client, "a");
+    let open = |name: &str, parent: &tenure_core::model::ids::SessionId| {
+        let particulars = Particulars { parent: Some(parent.clone()), ..Particulars::default() };
+        Session::open(&client, &fake::identity(name), &particulars).expect("opens")
+    };
+    let child = open("b", &parent.id);
+    let elsewhere: tenure_core::model::ids::SessionId = "e".repeat(32).parse().expect("an id");
+    let alone = open("c", &elsewhere);
+    let requests = requests.lock().expect("not poisoned");
+    let proofs: Vec<(&str, &str)> = requests
+        .iter()
+        .filter(|request| request.method == "POST")
+        .map(|request| (request.header(tenure_core::wire::SESSION), request.body.as_str()))
+        .collect();
+    assert_eq!(proofs[1].0, parent.id.as_str(), "the parent proves it");
+    assert!(proofs[1].1.contains(child.id.as_str()) && proofs[1].1.contains(parent.id.as_str()));
+    assert_eq!(proofs[2].0, alone.id.as_str(), "nobody here can prove to be that parent");
+}

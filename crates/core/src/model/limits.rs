@@ -1,5 +1,6 @@
 //! Every size, count and duration that Tenure bounds, in one place and with a name.
 
+use super::glyphs::is_ignorable;
 use super::refusal::{Code, Refusal};
 
 /// Longest title, in bytes.
@@ -16,6 +17,8 @@ pub const PAGE_ROWS: u32 = 1000;
 pub const PAGE_ROWS_DEFAULT: u32 = 20;
 /// Most text in one page of entries or events, in bytes; a page has at least one row.
 pub const PAGE_TEXT_BYTES: usize = 256 * 1024;
+/// Most other tasks of one relation that are shown with a task; `dependency list` has the others.
+pub const NEIGHBOURS_SHOWN: u32 = 50;
 /// Most attempts of a task that are shown.
 pub const ATTEMPTS_SHOWN: usize = 50;
 /// Most entries that a recovery packet holds.
@@ -28,12 +31,17 @@ pub const JSON_DEPTH: usize = 32;
 pub const BODY_BYTES: usize = 1024 * 1024;
 /// Largest imported file, in bytes.
 pub const IMPORT_BYTES: usize = 32 * 1024 * 1024;
+/// Most bytes of requests to import that the coordinator keeps at once: the two largest that it works on, and as many
+/// again that wait. Who comes beyond that is told to come back.
+pub const IMPORTS_BYTES: usize = 8 * IMPORT_BYTES;
 /// Most records of one import.
 pub const IMPORT_RECORDS: usize = 100_000;
 /// Most tasks that one walk through dependencies may visit before it is refused.
 pub const GRAPH_WALK_TASKS: usize = 100_000;
 /// The last moment of a date that anybody can name: the end of the year 9999, in milliseconds since 1970.
 pub const WALL_MS_MAX: i64 = 253_402_300_799_999;
+/// Most tasks of a chain in which each was cancelled because the next stands in its place.
+pub const SUCCESSORS_MAX: usize = 100;
 /// Longest chain that `explain` prints.
 pub const EXPLAIN_STEPS: usize = 50;
 /// Most commands that share one commit. Larger groups gain nothing and lengthen the tail.
@@ -134,16 +142,8 @@ pub fn excerpt(text: &str) -> String {
 /// Whether nothing of a text can be seen: only white space, control characters and characters without a glyph.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || c.is_control() || has_no_glyph(c))
-}
-
-/// Unicode's default-ignorable characters, and the Braille pattern without dots.
-fn has_no_glyph(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+    let blank_braille = '\u{2800}';
+    text.chars().all(|c| c.is_whitespace() || c.is_control() || is_ignorable(c) || c == blank_braille)
 }
 
 /// Refuses a text field that is empty (unless `optional`), too long or contains NUL.

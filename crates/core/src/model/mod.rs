@@ -6,6 +6,7 @@ pub mod attempt;
 pub mod backup;
 pub mod dependency;
 pub mod event;
+pub mod glyphs;
 pub mod handle;
 pub mod ids;
 pub mod limits;

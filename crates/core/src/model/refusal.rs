@@ -61,7 +61,7 @@ codes! {
         "The coordinator could not find out or could not store the answer; nothing is known to have happened.",
         "Ask again with the same operation id; run `tenure doctor` if it persists.";
     Overloaded = "overloaded", 503, 2, true,
-        "Too many commands are waiting for the writer.",
+        "Too many commands wait for the writer, or the texts of imports take up all the room there is for them.",
         "Wait a moment and send the same request again.";
     ProtocolMismatch = "protocol_mismatch", 400, 2, false,
         "Client and daemon speak different protocol versions.",

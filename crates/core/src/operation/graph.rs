@@ -1,7 +1,8 @@
 //! What stands in the way of a task: edges to other tasks, and typed blockers.
 
 use super::task::TaskAnswer;
-use super::{input, operation};
+use super::view::{AsOf, Neighbour};
+use super::{Answer, input, operation, output};
 use crate::model::dependency::DependencyKind;
 use crate::model::ids::TaskId;
 use crate::model::task::BlockerKind;
@@ -28,6 +29,51 @@ input! {
 }
 operation!(AddDependency -> TaskAnswer, "dependency.add", Post "/tasks/{task}/dependencies", Write, Session, None,
     [NotFound, DependencyCycle, StateConflict]);
+
+input! {
+    /// List the tasks that a task has a relation to
+    ///
+    /// In the order of their ids. With `reverse`, the tasks that have the relation to it: those that wait for it
+    /// (blocks), its children (parent).
+    pub struct ListDependencies {
+        /// The task
+        pub task: TaskId,
+        /// What the relation is
+        #[serde(default = "blocks")]
+        #[cfg_attr(feature = "cli", arg(long, default_value = "blocks"))]
+        pub kind: DependencyKind,
+        /// The tasks that have the relation to it
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub reverse: bool,
+        /// At most so many (up to 1000)
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::rows()))]
+        pub limit: Option<u32>,
+        /// Where the page before this one ended
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub cursor: Option<String>,
+    }
+}
+operation!(ListDependencies -> DependencyList, "dependency.list", Get "/tasks/{task}/dependencies", Read, Anyone, None,
+    [NotFound, EpochChanged]);
+
+output! {
+    /// Tasks that one has a relation to, or that have it to that one.
+    pub struct DependencyList {
+        /// The other tasks.
+        pub tasks: Vec<Neighbour>,
+        /// How many there are in all.
+        pub total: u64,
+        /// Give it to read on; absent when this is the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub cursor: Option<String>,
+        /// The committed state that it is true at.
+        pub as_of: AsOf,
+    }
+}
+impl Answer for DependencyList {}
 
 fn blocks() -> DependencyKind {
     DependencyKind::Blocks

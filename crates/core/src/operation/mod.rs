@@ -116,11 +116,19 @@ pub const SESSION_REFUSALS: &[Code] =
 /// Refusals that any write can return.
 pub const WRITE_REFUSALS: &[Code] =
     &[Code::OperationConflict, Code::ReceiptExpired, Code::EpochChanged, Code::Overloaded];
+/// Refusals that any import can return, and its preview.
+pub const IMPORT_REFUSALS: &[Code] = &[Code::Overloaded];
 /// Refusals that any fenced operation can return.
 pub const FENCE_REFUSALS: &[Code] =
     &[Code::NotHolder, Code::LeaseExpired, Code::Superseded, Code::NotFound, Code::StateConflict];
 
 impl Spec {
+    /// Whether the whole text of a file travels in the request. How many such texts are kept at once is bounded.
+    #[must_use]
+    pub fn is_import(&self) -> bool {
+        self.name.starts_with("import.")
+    }
+
     /// Every refusal that the operation can return.
     #[must_use]
     pub fn all_refusals(&self) -> Vec<Code> {
@@ -133,6 +141,9 @@ impl Spec {
         }
         if self.effect != Effect::Read {
             codes.extend(WRITE_REFUSALS);
+        }
+        if self.is_import() {
+            codes.extend(IMPORT_REFUSALS);
         }
         if self.fencing != Fencing::None {
             codes.extend(FENCE_REFUSALS);

@@ -311,8 +311,11 @@ operation!(ShowRecovery -> Attempts, "attempts", Get "/tasks/{task}/attempts", R
 output! {
     /// The attempts at a task and what they recorded.
     pub struct Attempts {
-        /// Newest first.
+        /// Newest first, at most 50.
         pub attempts: Vec<AttemptView>,
+        /// Whether there were older ones; `events` of the task tells of them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub more: bool,
         /// What the newest attempt that ended left, when it expired.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub recovery: Option<RecoveryPacket>,

@@ -23,7 +23,7 @@ input! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(long))]
         pub conversation: Option<ConversationId>,
-        /// The session that starts this one, for a subagent
+        /// The open session that starts this one, for a subagent; the call proves to be that session
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(long))]
         pub parent: Option<SessionId>,

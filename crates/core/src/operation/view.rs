@@ -180,6 +180,9 @@ output! {
         /// Other relations that it has: kind and task.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub relations: Vec<Relation>,
+        /// Which relations have more tasks than are shown here.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub left_out: Vec<LeftOut>,
         /// Its open typed blockers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub blockers: Vec<BlockerView>,
@@ -221,6 +224,18 @@ output! {
         pub kind: String,
         /// The other task.
         pub id: TaskId,
+    }
+}
+
+output! {
+    /// Tasks of one relation that an answer has no room for.
+    pub struct LeftOut {
+        /// The relation, as the answer calls it.
+        pub relation: String,
+        /// How many tasks are not shown.
+        pub count: u64,
+        /// The command that lists all of them.
+        pub command: String,
     }
 }
 

@@ -8,14 +8,14 @@ use super::Rule;
 use super::cycle::check_wait;
 use super::finish::{authority, end_attempt, ending_scope, finish, names};
 use super::holding::{Words, write_entry};
-use super::readiness::{in_place_of, recount, waits_on};
+use super::readiness::{in_place_of, predecessors, recount, successors, waits_on};
 use super::view::brief;
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState, EntryData, EntryKind};
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::EventKind;
 use crate::model::ids::TaskId;
-use crate::model::limits::{TEXT_BYTES, check_text};
+use crate::model::limits::{SUCCESSORS_MAX, TEXT_BYTES, check_text};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Lifecycle, Resolution, Task};
 use crate::operation::task::{CancelTask, CancelledTask, Dependents};
@@ -83,11 +83,8 @@ impl CancelTask {
                 let wrong = format!("has no meaning for {resolution}");
                 Err(Refusal::field("successor", &wrong, "use the resolution duplicate or superseded").into())
             }
-            Some(successor) if in_place_of(set, successor)?.id == task.id => {
-                let detail = format!("{successor} is or leads back to {}", task.id);
-                Err(Refusal::new(Code::DependencyCycle, detail).next("name another successor").into())
-            }
-            Some(_) | None => Ok(()),
+            Some(successor) => check_successor(set, &task.id, successor),
+            None => Ok(()),
         }
     }
 
@@ -147,6 +144,29 @@ impl CancelTask {
         }
         Ok(())
     }
+}
+
+/// Refuses a successor that leads back to the task, and one that makes the chain of successors too long.
+fn check_successor(set: &WorkingSet, task: &TaskId, successor: &TaskId) -> Step<()> {
+    let chain = successors(set, successor)?;
+    let end = &chain.last().expect("a chain has its beginning").id;
+    if end == task {
+        let detail = format!("{successor} is or leads back to {task}");
+        return Err(Refusal::new(Code::DependencyCycle, detail).next("name another successor").into());
+    }
+    let length = predecessors(set, task)? + 1 + chain.len();
+    if length > SUCCESSORS_MAX {
+        let wrong = format!(
+            "makes a chain of {length} tasks that replace one another, the limit is {SUCCESSORS_MAX}"
+        );
+        let remedy = if end == successor {
+            "cancel it without a successor, and let those who wait for it wait for another task".to_owned()
+        } else {
+            format!("name the end of the chain, {end}")
+        };
+        return Err(Refusal::field("successor", &wrong, &remedy).into());
+    }
+    Ok(())
 }
 
 /// The unfinished tasks that wait for a task, each once. A task that waits for what it replaced waits for nothing.

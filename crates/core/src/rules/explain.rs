@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::readiness::{ancestors, is_below, open_blockers};
-use super::status::{is_deferred, status, status_when_free, unfinished_children};
+use super::status::{is_deferred, open_child, status, status_when_free};
 use super::{Rule, as_of, project};
 use crate::envelope::Call;
 use crate::model::ids::TaskId;
@@ -87,8 +87,7 @@ fn in_the_way(set: &WorkingSet, task: &Task, status: Status) -> Step<Option<(Tas
     match status {
         Status::Blocked => {}
         Status::WaitingChildren => {
-            let child = unfinished_children(set, &task.id)?.into_iter().next();
-            return Ok(child.map(|child| {
+            return Ok(open_child(set, &task.id)?.map(|child| {
                 let because = format!("{} waits for its child {}", task.id, child.id);
                 (child, because)
             }));

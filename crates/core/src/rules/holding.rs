@@ -221,7 +221,7 @@ impl Rule for ShowRecovery {
 
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Attempts> {
         set.existing_task(&self.task)?;
-        let mut attempts = set.attempts_of(&self.task)?;
+        let mut attempts = set.newest_attempts_of(&self.task)?;
         attempts.reverse();
         let views: Vec<_> =
             attempts.iter().take(ATTEMPTS_SHOWN).map(|attempt| attempt_view(call, attempt)).collect();
@@ -233,6 +233,6 @@ impl Rule for ShowRecovery {
             )
         });
         let recovery = expired.map(|attempt| recovery_packet(set, call, attempt)).transpose()?;
-        Ok(Attempts { attempts: views, recovery })
+        Ok(Attempts { more: attempts.len() > views.len(), attempts: views, recovery })
     }
 }

@@ -1,14 +1,16 @@
 //! Tasks looked up: one by its id or another name, many in a list.
 
-use super::view::{full, summaries};
+use super::view::{full, neighbours, summaries};
 use super::{Rule, as_of, page_rows, project};
 use crate::envelope::Call;
 use crate::model::attempt::EntryKind;
-use crate::model::ids::{Epoch, counter};
+use crate::model::ids::{Epoch, TaskId, counter};
 use crate::model::limits::check_line;
 use crate::model::refusal::Refusal;
 use crate::model::task::{Lifecycle, Queue};
+use crate::operation::graph::{DependencyList, ListDependencies};
 use crate::operation::task::{FindTask, ListTasks, ShowTask, TaskAnswer, TaskList};
+use crate::working_set::records::Side;
 use crate::working_set::{Need, Page, Step, WorkingSet};
 
 impl Rule for ShowTask {
@@ -18,8 +20,6 @@ impl Rule for ShowTask {
             Need::Task(id.clone()),
             Need::Body(id.clone()),
             Need::AliasesOf(id.clone()),
-            Need::DependenciesOf(id.clone()),
-            Need::DependenciesOn(id.clone()),
             Need::Blockers(id.clone()),
         ]
     }
@@ -79,14 +79,48 @@ impl ListTasks {
     }
 }
 
+impl Rule for ListDependencies {
+    fn scope(&self, _call: &Call) -> Vec<Need> {
+        vec![Need::Task(self.task.clone())]
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<DependencyList> {
+        set.existing_task(&self.task)?;
+        let rows = page_rows(self.limit)?;
+        let after = self.cursor.as_deref().map(|text| parse_neighbour(text, call.epoch)).transpose()?;
+        let id = self.task.clone();
+        let side = if self.reverse { Side::On(id) } else { Side::Of(id) };
+        let page = Page::Edges { side: side.clone(), kind: self.kind, after, count: rows + 1 };
+        let (edges, total) = set.page(&page)?.edges();
+        let shown = &edges[..edges.len().min(rows as usize)];
+        let last = shown.last().filter(|_| edges.len() > shown.len());
+        Ok(DependencyList {
+            cursor: last.map(|edge| format!("{}.{}", call.epoch, side.other(edge))),
+            tasks: neighbours(set, call, &side, shown)?,
+            total,
+            as_of: as_of(set, call),
+        })
+    }
+}
+
+/// The task at which a page of neighbours ended.
+fn parse_neighbour(text: &str, epoch: Epoch) -> Result<TaskId, Refusal> {
+    parse_of_epoch(text, epoch, |id| id.parse().ok())
+}
+
 fn parse_cursor(text: &str, epoch: Epoch) -> Result<u64, Refusal> {
+    parse_of_epoch(text, epoch, counter)
+}
+
+/// A place in a list, behind the epoch that it belongs to.
+fn parse_of_epoch<T>(text: &str, epoch: Epoch, place: impl Fn(&str) -> Option<T>) -> Result<T, Refusal> {
     let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
-    let (of, number) = text.split_once('.').ok_or_else(wrong)?;
+    let (of, text) = text.split_once('.').ok_or_else(wrong)?;
     let then = Epoch(counter(of).ok_or_else(wrong)?);
     if then != epoch {
         return Err(Refusal::restored("the cursor", then.0, epoch.0).next("read the list from its beginning"));
     }
-    counter(number).ok_or_else(wrong)
+    place(text).ok_or_else(wrong)
 }
 
 impl Rule for FindTask {

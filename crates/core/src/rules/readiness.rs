@@ -11,19 +11,39 @@ use crate::model::task::{DEFERRED_WITHOUT_DATE, Lifecycle, Queue, Task};
 use crate::model::time::{FleetTime, Now};
 use crate::working_set::{Step, WorkingSet, together};
 
-/// Longest chain of tasks that stand in each other's place.
-const SUCCESSORS_MAX: usize = 100;
-
 /// The task that really stands in the way: a duplicate's or superseded task's place is taken by its successor.
 pub fn in_place_of(set: &WorkingSet, id: &TaskId) -> Step<Task> {
-    let mut task = set.existing_task(id)?;
-    for _ in 0..SUCCESSORS_MAX {
-        match &task.successor {
-            Some(next) if task.lifecycle == Lifecycle::Cancelled => task = set.existing_task(next)?,
-            _ => break,
+    Ok(successors(set, id)?.pop().expect("a chain has its beginning"))
+}
+
+/// A task and those that stand in its place, one after the other. However long a chain the store holds, its end is what
+/// counts; no command makes one of more than [`SUCCESSORS_MAX`](crate::model::limits::SUCCESSORS_MAX).
+pub fn successors(set: &WorkingSet, id: &TaskId) -> Step<Vec<Task>> {
+    let mut chain = vec![set.existing_task(id)?];
+    let mut seen = BTreeSet::from([id.clone()]);
+    while let Some(Task { lifecycle: Lifecycle::Cancelled, successor: Some(next), .. }) = chain.last() {
+        if !seen.insert(next.clone()) {
+            break;
         }
+        let next = set.existing_task(next)?;
+        chain.push(next);
     }
-    Ok(task)
+    Ok(chain)
+}
+
+/// How many tasks at most stand one after the other before a task in whose place they come.
+pub fn predecessors(set: &WorkingSet, id: &TaskId) -> Step<usize> {
+    let mut level = vec![id.clone()];
+    let mut seen = BTreeSet::from([id.clone()]);
+    let mut levels = 0;
+    loop {
+        let next = together(level.iter().map(|task| replaced_by(set, task)))?.concat();
+        level = next.into_iter().filter(|task| seen.insert(task.clone())).collect();
+        if level.is_empty() {
+            return Ok(levels);
+        }
+        levels += 1;
+    }
 }
 
 /// The blockers of a task that still stand in its way. A cancelled one does until somebody decides.

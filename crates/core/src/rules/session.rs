@@ -29,6 +29,7 @@ impl Rule for OpenSession {
             Need::CurrentAttemptsOf(self.session.clone()),
         ];
         needs.extend(self.conversation.clone().map(Need::SessionsIn));
+        needs.extend(self.parent.clone().map(Need::Session));
         needs
     }
 
@@ -42,6 +43,7 @@ impl Rule for OpenSession {
         if let Some(known) = set.session(&self.session)? {
             return reopen(set, call, self, &known);
         }
+        self.check_parent(set, call)?;
         replace_earlier(set, call, self)?;
         if set.principal(&self.name)?.is_none() {
             let principal =
@@ -83,6 +85,41 @@ impl OpenSession {
             parent: self.parent.clone(),
             operation: None,
         })
+    }
+
+    /// Refuses a parent that is not there, is closed, or does not vouch for this session: what a session does is recorded
+    /// under its parent's name as well. It vouches by its own proof, or has vouched for the session that this one replaces.
+    fn check_parent(&self, set: &WorkingSet, call: &Call) -> Step<()> {
+        let Some(id) = &self.parent else { return Ok(()) };
+        let wrong = |wrong: &str, remedy: &str| Err(Refusal::field("parent", wrong, remedy).into());
+        let Some(parent) = set.session(id)? else {
+            return wrong("is no session of this fleet", "name one that `tenure session list` shows");
+        };
+        if !parent.open {
+            let closed = format!("names the session {}, which is closed", parent.handle);
+            return wrong(&closed, "open the parent's session again and name that one, or leave it out");
+        }
+        let prover = match &call.envelope.caller {
+            Some(caller) => {
+                let known = set.session(&caller.session)?;
+                known.filter(|known| caller.proof.hash() == known.proof_hash)
+            }
+            None => None,
+        };
+        let vouches = |prover: &Session| {
+            prover.id == *id || (prover.principal == self.name && prover.parent.as_ref() == Some(id))
+        };
+        if prover.as_ref().is_some_and(vouches) {
+            return Ok(());
+        }
+        let foreign = format!(
+            "names the session {} of {}, which does not vouch for this one",
+            parent.handle, parent.principal
+        );
+        wrong(
+            &foreign,
+            "open it where the parent's session was opened, with `--parent` and without `--anew`, or leave it out",
+        )
     }
 
     /// The refusal because a live session has the name, or another agent's live session the conversation.

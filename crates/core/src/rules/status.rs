@@ -6,7 +6,7 @@ use crate::model::ids::TaskId;
 use crate::model::status::Status;
 use crate::model::task::{Kind, Lifecycle, Queue, Task};
 use crate::model::time::Now;
-use crate::working_set::{Step, WorkingSet, together};
+use crate::working_set::{Page, Step, WorkingSet, together};
 
 /// What is going on with a task: the first that holds.
 pub fn status(set: &WorkingSet, now: Now, task: &Task) -> Step<Status> {
@@ -33,7 +33,7 @@ pub fn status_when_free(set: &WorkingSet, now: Now, task: &Task) -> Step<Status>
     if is_deferred(task, now) {
         return Ok(Status::Deferred);
     }
-    if task.kind == Kind::Objective && !unfinished_children(set, &task.id)?.is_empty() {
+    if task.kind == Kind::Objective && open_child(set, &task.id)?.is_some() {
         return Ok(Status::WaitingChildren);
     }
     Ok(Status::Ready)
@@ -58,8 +58,17 @@ pub fn unfinished_children(set: &WorkingSet, id: &TaskId) -> Step<Vec<Task>> {
     Ok(tasks.into_iter().filter(|child| !child.lifecycle.is_finished()).collect())
 }
 
+/// The first of them. A question, which has changed nothing, need not know them all.
+pub fn open_child(set: &WorkingSet, id: &TaskId) -> Step<Option<Task>> {
+    if set.has_changed_graph() {
+        return Ok(unfinished_children(set, id)?.into_iter().next());
+    }
+    let page = Page::OpenChild { of: id.clone() };
+    set.page(&page)?.tasks().first().map(|child| set.existing_task(child)).transpose()
+}
+
 /// Whether an objective only waits to be closed.
 pub fn can_be_closed(set: &WorkingSet, task: &Task) -> Step<bool> {
     let waits = task.kind != Kind::Objective || task.queue() != Queue::Objective;
-    Ok(!waits && unfinished_children(set, &task.id)?.is_empty())
+    Ok(!waits && open_child(set, &task.id)?.is_none())
 }

@@ -177,20 +177,21 @@ impl Rule for ResumeTask {
         if task.deferred_until.is_none() {
             return Err(conflict(&task, "resumed", "only a deferred task is resumed").into());
         }
-        end_deferral(set, call, task)?;
+        let revision = set.fleet.next(task.revision);
+        end_deferral(set, call, Task { revision, ..task })?;
         answer(set, call, &self.task)
     }
 }
 
-/// Ends a deferral: by hand, or in the background once its date has passed.
+/// Ends a deferral: by hand, or in the background once its date has passed. That a moment passed is no edit, so only who
+/// ends it by hand gives the task a new revision.
 pub fn end_deferral(set: &mut WorkingSet, call: &Call, task: Task) -> Step<()> {
     set.record(EventKind::TaskResumed, About::task(&task.id, json!({})));
     let mut body = set.body(&task.id)?;
     body.details.deferred_reason = None;
     body.details.deferred_reopening = None;
     set.bodies.put(body);
-    let revision = set.fleet.next(task.revision);
-    put(set, call.now, Task { deferred_until: None, revision, ..task })
+    put(set, call.now, Task { deferred_until: None, ..task })
 }
 
 impl Rule for ArchiveTask {

@@ -6,12 +6,13 @@ use crate::envelope::Call;
 use crate::model::attempt::{Attempt, EntryKind};
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::ids::TaskId;
-use crate::model::limits::{RECOVERY_BYTES, RECOVERY_ENTRIES};
+use crate::model::limits::{NEIGHBOURS_SHOWN, RECOVERY_BYTES, RECOVERY_ENTRIES};
 use crate::model::status::Status;
 use crate::model::task::{Blocker, Body, Reservation, Task, task_digest};
 use crate::operation::view::{
-    AttemptView, BlockerView, Neighbour, RecoveryPacket, Relation, TaskSummary, TaskView,
+    AttemptView, BlockerView, LeftOut, Neighbour, RecoveryPacket, Relation, TaskSummary, TaskView,
 };
+use crate::working_set::records::Side;
 use crate::working_set::{Step, WorkingSet, together};
 
 /// A task in a list.
@@ -52,54 +53,102 @@ pub fn brief(set: &WorkingSet, call: &Call, id: &TaskId) -> Step<TaskView> {
     Ok(assemble(Task { reserved, ..task }, body, status, attempt))
 }
 
-/// A task with everything around it.
+/// A task with everything around it, as far as there is room.
 pub fn full(set: &WorkingSet, call: &Call, id: &TaskId) -> Step<TaskView> {
     let mut view = brief(set, call, id)?;
-    let out = set.dependencies_of(id)?;
-    let back = set.dependencies_on(id)?;
-    let kinds = |kind| move |edge: &&Dependency| edge.kind == kind;
-    let neighbours = |edges: &[Dependency], kind, forward: bool| -> Step<Vec<Neighbour>> {
-        together(edges.iter().filter(kinds(kind)).map(|edge| {
-            let other = if forward { &edge.on } else { &edge.task };
-            let task = set.existing_task(other)?;
-            let status = status(set, call.now, &task)?;
-            Ok(Neighbour { id: other.clone(), status, optional: edge.optional })
-        }))
-    };
-    view.waits_for = neighbours(&out, DependencyKind::Blocks, true)?;
-    view.waited_for_by = neighbours(&back, DependencyKind::Blocks, false)?;
-    view.parents = neighbours(&out, DependencyKind::Parent, true)?;
-    view.children = neighbours(&back, DependencyKind::Parent, false)?;
-    view.relations = relations(&out, &back);
+    let (of, on) = (Side::Of(id.clone()), Side::On(id.clone()));
+    let sides = DependencyKind::ALL.iter().flat_map(|kind| [(&of, *kind), (&on, *kind)]);
+    let around = together(sides.map(|(side, kind)| {
+        let (edges, total) = set.neighbours(side, kind, NEIGHBOURS_SHOWN)?;
+        Ok(Around { side, kind, edges, total })
+    }))?;
+    let tasks = together(around.iter().map(|around| match around.shown_in(&mut view) {
+        Some(_) => neighbours(set, call, around.side, &around.edges),
+        None => Ok(Vec::new()),
+    }))?;
+    for (around, tasks) in around.iter().zip(tasks) {
+        match around.shown_in(&mut view) {
+            Some(place) => *place = tasks,
+            None => view.relations.extend(around.relations()),
+        }
+        view.left_out.extend(around.left_out(id));
+    }
     view.blockers =
         set.blockers_of(id)?.into_iter().filter(|b| b.resolved_at.is_none()).map(blocker_view).collect();
     view.aliases = set.aliases_of(id)?;
     Ok(view)
 }
 
-/// Relations that block nothing, read from the task: its own, and those that others have to it.
-fn relations(out: &[Dependency], back: &[Dependency]) -> Vec<Relation> {
-    let forward = out.iter().filter_map(|edge| {
-        let kind = match edge.kind {
-            DependencyKind::Related
-            | DependencyKind::DiscoveredFrom
-            | DependencyKind::Duplicates
-            | DependencyKind::Supersedes => edge.kind.as_str(),
-            DependencyKind::Blocks | DependencyKind::Parent => return None,
+/// The tasks at the other ends of edges.
+pub fn neighbours(set: &WorkingSet, call: &Call, side: &Side, edges: &[Dependency]) -> Step<Vec<Neighbour>> {
+    together(edges.iter().map(|edge| {
+        let task = set.existing_task(side.other(edge))?;
+        let status = status(set, call.now, &task)?;
+        Ok(Neighbour { id: task.id, status, optional: edge.optional })
+    }))
+}
+
+/// The edges of one kind on one side of a task, as many as are shown.
+struct Around<'a> {
+    side: &'a Side,
+    kind: DependencyKind,
+    edges: Vec<Dependency>,
+    total: u64,
+}
+
+impl Around<'_> {
+    /// Where a task's view shows these as tasks of their own; nowhere if they block nothing.
+    fn shown_in<'v>(&self, view: &'v mut TaskView) -> Option<&'v mut Vec<Neighbour>> {
+        match (self.kind, self.side) {
+            (DependencyKind::Blocks, Side::Of(_)) => Some(&mut view.waits_for),
+            (DependencyKind::Blocks, Side::On(_)) => Some(&mut view.waited_for_by),
+            (DependencyKind::Parent, Side::Of(_)) => Some(&mut view.parents),
+            (DependencyKind::Parent, Side::On(_)) => Some(&mut view.children),
+            (
+                DependencyKind::Related
+                | DependencyKind::DiscoveredFrom
+                | DependencyKind::Duplicates
+                | DependencyKind::Supersedes,
+                Side::Of(_) | Side::On(_),
+            ) => None,
+        }
+    }
+
+    /// What the relation is called, read from the task.
+    fn name(&self) -> &'static str {
+        match (self.kind, self.side) {
+            (DependencyKind::Blocks, Side::Of(_)) => "waits_for",
+            (DependencyKind::Blocks, Side::On(_)) => "waited_for_by",
+            (DependencyKind::Parent, Side::Of(_)) => "parents",
+            (DependencyKind::Parent, Side::On(_)) => "children",
+            (DependencyKind::DiscoveredFrom, Side::On(_)) => "led_to",
+            (DependencyKind::Duplicates, Side::On(_)) => "duplicated_by",
+            (DependencyKind::Supersedes, Side::On(_)) => "superseded_by",
+            (
+                DependencyKind::Related
+                | DependencyKind::DiscoveredFrom
+                | DependencyKind::Duplicates
+                | DependencyKind::Supersedes,
+                Side::Of(_) | Side::On(_),
+            ) => self.kind.as_str(),
+        }
+    }
+
+    fn relations(&self) -> impl Iterator<Item = Relation> {
+        let relation = |edge| Relation { kind: self.name().to_owned(), id: self.side.other(edge).clone() };
+        self.edges.iter().map(relation)
+    }
+
+    /// What is not shown, and the command that lists it.
+    fn left_out(&self, id: &TaskId) -> Option<LeftOut> {
+        let count = self.total - self.edges.len() as u64;
+        let reverse = match self.side {
+            Side::Of(_) => "",
+            Side::On(_) => " --reverse",
         };
-        Some(Relation { kind: kind.to_owned(), id: edge.on.clone() })
-    });
-    let backward = back.iter().filter_map(|edge| {
-        let kind = match edge.kind {
-            DependencyKind::Related => "related",
-            DependencyKind::DiscoveredFrom => "led_to",
-            DependencyKind::Duplicates => "duplicated_by",
-            DependencyKind::Supersedes => "superseded_by",
-            DependencyKind::Blocks | DependencyKind::Parent => return None,
-        };
-        Some(Relation { kind: kind.to_owned(), id: edge.task.clone() })
-    });
-    forward.chain(backward).collect()
+        let command = format!("tenure dependency list {id} --kind {}{reverse}", self.kind);
+        (count > 0).then(|| LeftOut { relation: self.name().to_owned(), count, command })
+    }
 }
 
 fn assemble(task: Task, body: Body, status: Status, attempt: Option<AttemptView>) -> TaskView {
@@ -129,6 +178,7 @@ fn assemble(task: Task, body: Body, status: Status, attempt: Option<AttemptView>
         parents: Vec::new(),
         children: Vec::new(),
         relations: Vec::new(),
+        left_out: Vec::new(),
         blockers: Vec::new(),
         deferred_until: task.deferred_until,
         deferred_reason: details.deferred_reason,

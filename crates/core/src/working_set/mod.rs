@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, Entry, EntryKind};
-use crate::model::dependency::Dependency;
+use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::{Actor, EVENT_VERSION, Event, EventKind, Fleet, Receipt, StoredEvent, chain_hash};
 use crate::model::handle::Handle;
 use crate::model::ids::{
@@ -373,6 +373,35 @@ impl WorkingSet {
         rows(&self.dependencies, &Side::On(task.clone()), || Need::DependenciesOn(task.clone()))
     }
 
+    /// The first edges of one kind on one side of a task, in the order of the other tasks, and how many there are. A
+    /// command that knows all of them, or has changed one, counts them here.
+    pub fn neighbours(&self, side: &Side, kind: DependencyKind, count: u32) -> Step<(Vec<Dependency>, u64)> {
+        if let Some(found) = self.dependencies.find(side) {
+            let mut edges: Vec<Dependency> =
+                found.into_iter().filter(|edge| edge.kind == kind).cloned().collect();
+            edges.sort_by(|a, b| side.other(a).cmp(side.other(b)));
+            let total = edges.len() as u64;
+            edges.truncate(count as usize);
+            return Ok((edges, total));
+        }
+        if self.dependencies.dirty().any(|((task, _, on), _)| side.is_at(task, on)) {
+            return Err(match side {
+                Side::Of(id) => Need::DependenciesOf(id.clone()),
+                Side::On(id) => Need::DependenciesOn(id.clone()),
+            }
+            .into());
+        }
+        let page = Page::Edges { side: side.clone(), kind, after: None, count };
+        let (edges, total) = self.page(&page)?.edges();
+        Ok((edges.to_vec(), total))
+    }
+
+    /// Whether a command of this batch has changed a task or an edge, so that pages of the store tell what was.
+    #[must_use]
+    pub fn has_changed_graph(&self) -> bool {
+        self.tasks.dirty().next().is_some() || self.dependencies.dirty().next().is_some()
+    }
+
     /// The typed blockers of a task, resolved ones too.
     pub fn blockers_of(&self, task: &TaskId) -> Step<Vec<Blocker>> {
         rows(&self.blockers, task, || Need::Blockers(task.clone()))
@@ -391,8 +420,8 @@ impl WorkingSet {
         }
     }
 
-    /// Every attempt of a task.
-    pub fn attempts_of(&self, task: &TaskId) -> Step<Vec<Attempt>> {
+    /// The newest attempts of a task, oldest first: at least as many as are shown, and one more if there are more.
+    pub fn newest_attempts_of(&self, task: &TaskId) -> Step<Vec<Attempt>> {
         rows(&self.attempts, &AttemptIndex::Task(task.clone()), || Need::AttemptsOf(task.clone()))
     }
 

@@ -1,6 +1,8 @@
 //! What a rule can need to know: rows by key, rows by question, parts of queues, pages of lists.
 
+use super::records::Side;
 use crate::model::attempt::EntryKind;
+use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::StoredEvent;
 use crate::model::handle::Handle;
 use crate::model::ids::{
@@ -57,7 +59,7 @@ pub enum Need {
     Blockers(TaskId),
     /// An attempt by id.
     Attempt(AttemptId),
-    /// Every attempt of a task.
+    /// The newest attempts of a task: as many as are shown, and one that tells that there are more.
     AttemptsOf(TaskId),
     /// The current attempts of a session.
     CurrentAttemptsOf(SessionId),
@@ -119,6 +121,22 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// Edges of one kind on one side of a task, in the order of the other tasks.
+    Edges {
+        /// From which side.
+        side: Side,
+        /// Of this kind.
+        kind: DependencyKind,
+        /// Only edges whose other task comes after this one.
+        after: Option<TaskId>,
+        /// At most so many.
+        count: u32,
+    },
+    /// The first required child of a task that is not finished.
+    OpenChild {
+        /// The parent.
+        of: TaskId,
+    },
     /// A few tasks of a project whose folded title is this one (see [`crate::model::task::folded_title`]).
     Titled {
         /// The project.
@@ -152,6 +170,8 @@ pub enum Page {
 pub enum Rows {
     /// Events with their bytes and hashes, and whether they were cut because a page is full.
     Events(Vec<StoredEvent>, bool),
+    /// Edges, and how many there are of their kind on this side.
+    Edges(Vec<Dependency>, u64),
     /// Ids of tasks; the rows themselves are loaded with them.
     Tasks(Vec<TaskId>),
     /// Keys of projects; the rows themselves are loaded with them.
@@ -168,6 +188,13 @@ impl Rows {
     pub fn events(&self) -> (&[StoredEvent], bool) {
         let Self::Events(events, cut) = self else { unreachable!("a page of events holds events") };
         (events, *cut)
+    }
+
+    /// The edges of a page of edges, and how many there are in all.
+    #[must_use]
+    pub fn edges(&self) -> (&[Dependency], u64) {
+        let Self::Edges(edges, total) = self else { unreachable!("a page of edges holds edges") };
+        (edges, *total)
     }
 
     /// The ids of a page of tasks.

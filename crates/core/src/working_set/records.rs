@@ -74,6 +74,26 @@ pub enum Side {
     On(TaskId),
 }
 
+impl Side {
+    /// The task at the other end of an edge on this side.
+    #[must_use]
+    pub fn other<'a>(&self, edge: &'a Dependency) -> &'a TaskId {
+        match self {
+            Self::Of(_) => &edge.on,
+            Self::On(_) => &edge.task,
+        }
+    }
+
+    /// Whether an edge between these two is on this side.
+    #[must_use]
+    pub fn is_at(&self, task: &TaskId, on: &TaskId) -> bool {
+        match self {
+            Self::Of(id) => id == task,
+            Self::On(id) => id == on,
+        }
+    }
+}
+
 impl Record for Dependency {
     type Key = (TaskId, DependencyKind, TaskId);
     type Index = Side;
@@ -99,7 +119,7 @@ impl Record for Blocker {
 /// How attempts are found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AttemptIndex {
-    /// Every attempt of a task.
+    /// The newest attempts of a task.
     Task(TaskId),
     /// The current attempts of a session.
     CurrentOf(SessionId),

@@ -1,7 +1,9 @@
 //! Cancelling: what becomes of those who wait, who stands in a task's place, and what a holder hears.
 
 use serde_json::{Value, json};
+use tenure_core::model::limits::SUCCESSORS_MAX;
 use tenure_core::model::refusal::Code;
+use tenure_core::model::task::Lifecycle;
 
 use crate::world::{Agent, World, from, with};
 
@@ -105,4 +107,52 @@ fn a_resolution_and_its_successor_fit_each_other() {
     ] {
         assert_eq!(world.refused(&a, cancel("p-1", &more)), code, "{more}");
     }
+}
+
+/// Tasks of which each can be cancelled because the next one stands in its place.
+fn row_of(tasks: usize) -> (World, Agent) {
+    let (mut world, a) = World::with_project();
+    (0..tasks).for_each(|_| drop(world.task(&a, &json!({}))));
+    (world, a)
+}
+
+fn supersede(number: usize) -> tenure_core::operation::catalog::AnyOperation {
+    let successor = format!("p-{}", number + 1);
+    cancel(&format!("p-{number}"), &json!({ "resolution": "superseded", "successor": successor }))
+}
+
+#[test]
+fn a_chain_of_successors_that_is_too_long_cannot_be_made() {
+    let (mut world, a) = row_of(SUCCESSORS_MAX + 1);
+    (1..SUCCESSORS_MAX).for_each(|number| drop(world.ok(&a, supersede(number))));
+    let grows_behind = world.try_as(&a, supersede(SUCCESSORS_MAX)).expect_err("101 tasks");
+    let (mut world, a) = row_of(SUCCESSORS_MAX + 1);
+    (2..=SUCCESSORS_MAX).rev().for_each(|number| drop(world.ok(&a, supersede(number))));
+    let grows_ahead = world.try_as(&a, supersede(1)).expect_err("101 tasks");
+    for (refusal, remedy) in [(grows_behind, "cancel it without a successor"), (grows_ahead, "p-101")] {
+        assert_eq!((refusal.code, &refusal.facts["field"]), (Code::InvalidInput, &json!("successor")));
+        assert!(
+            refusal.detail.contains("101 tasks") && refusal.detail.contains("limit is 100"),
+            "{refusal:?}"
+        );
+        assert!(refusal.steps()[0].contains(remedy), "{refusal:?}");
+    }
+}
+
+#[test]
+fn who_waits_for_the_beginning_of_a_chain_waits_for_its_end_however_long_it_is() {
+    let (mut world, a) = row_of(2 * SUCCESSORS_MAX);
+    for number in 1..2 * SUCCESSORS_MAX {
+        // As if it had been stored when nobody counted.
+        let of = |number: usize| format!("p-{number}").parse().expect("an id");
+        let mut task = world.set.tasks.get(&of(number)).flatten().expect("it is there").clone();
+        task.lifecycle = Lifecycle::Cancelled;
+        task.successor = Some(of(number + 1));
+        world.set.tasks.put(task);
+    }
+    world.set.tasks.keep();
+    let waiting = world.task(&a, &json!({ "blocked_by": ["p-1"] }));
+    assert_eq!(waiting["task"]["status"], "blocked");
+    let explained = world.ok(&a, from(json!({ "task": waiting["task"]["id"] }), "explain"));
+    assert_eq!(explained["chain"][1]["task"], format!("p-{}", 2 * SUCCESSORS_MAX));
 }

@@ -129,9 +129,7 @@ fn a_deferral_whose_date_passed_keeps_its_place_when_somebody_ends_it() {
         match ended {
             "by hand" => drop(world.ok(&a, from(json!({ "task": "p-1" }), "task.resume"))),
             "in the background" => {
-                let record = tenure_core::operation::record::RecordOverdue {}.into();
-                let envelope = tenure_core::envelope::Envelope::default();
-                let recorded = world.run(None, envelope, &record).expect("background work is never refused");
+                let recorded = record_overdue(&mut world);
                 assert!(recorded.contains("p-1"), "{recorded}");
             }
             _ => {}
@@ -140,4 +138,24 @@ fn a_deferral_whose_date_passed_keeps_its_place_when_somebody_ends_it() {
         let ids = |place: usize| listed["tasks"][place]["id"].clone();
         assert_eq!([ids(0), ids(1)], ["p-1", "p-2"], "ended: {ended}");
     }
+}
+
+fn record_overdue(world: &mut World) -> String {
+    let record = tenure_core::operation::record::RecordOverdue {}.into();
+    let envelope = tenure_core::envelope::Envelope::default();
+    world.run(None, envelope, &record).expect("background work is never refused")
+}
+
+#[test]
+fn that_a_moment_passed_is_no_edit() {
+    let (mut world, a) = World::with_project();
+    world.task(&a, &json!({}));
+    let until = world.now.wall.0 + 1_000;
+    world.ok(&a, from(json!({ "task": "p-1", "reason": "r", "until": until }), "task.defer"));
+    let edit = from(json!({ "task": "p-1", "revision": 2, "title": "better" }), "task.edit");
+    world.pass(2_000);
+    record_overdue(&mut world);
+    let shown = world.ok(&a, from(json!({ "task": "p-1" }), "task.show"));
+    assert_eq!((&shown["task"]["deferred_until"], &shown["task"]["revision"]), (&json!(null), &json!(2)));
+    world.ok(&a, edit);
 }

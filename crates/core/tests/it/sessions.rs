@@ -90,14 +90,61 @@ fn a_session_without_a_call_is_present_for_nine_tenths_of_its_presence_at_least(
 #[test]
 fn a_subagents_deeds_name_the_session_that_started_it() {
     let mut world = World::new();
-    open(&mut world, "parent", 1, &json!({})).expect("free");
-    open(&mut world, "child", 2, &json!({ "parent": format!("{:032x}", 1) })).expect("free");
+    let parent = world.agent("parent");
+    let proven = world.envelope(&parent);
+    open_as(&mut world, proven, &json!({ "parent": parent.session })).expect("vouched for");
     let actor = last(&world, EventKind::SessionOpened).actor;
     let named = |id: Option<tenure_core::model::ids::SessionId>| id.map(|id| id.to_string());
     assert_eq!(
         (named(actor.session), named(actor.parent)),
-        (Some(format!("{:032x}", 2)), Some(format!("{:032x}", 1)))
+        (Some(format!("{:032x}", 0xc)), Some(parent.session.to_string()))
     );
+}
+
+/// Opens a session named `child` with what an envelope proves.
+fn open_as(world: &mut World, envelope: Envelope, more: &Value) -> Result<String, Refusal> {
+    let input = json!({ "session": format!("{:032x}", 0xc), "name": "child", "proof_hash": "0".repeat(64) });
+    world.run(None, envelope, &from(with(&input, more), "session.open"))
+}
+
+#[test]
+fn a_parent_that_is_unknown_closed_or_foreign_is_refused() {
+    let mut world = World::new();
+    let (parent, other) = (world.agent("parent"), world.agent("other"));
+    let of = |session: &dyn std::fmt::Display| json!({ "parent": session.to_string() });
+    let check = |world: &mut World, envelope: Envelope, more: &Value, why: &str| {
+        let refusal = open_as(world, envelope, more).expect_err(why);
+        assert_eq!((refusal.code, &refusal.facts["field"]), (Code::InvalidInput, &json!("parent")), "{why}");
+        assert!(refusal.detail.contains(why) && !refusal.steps().is_empty(), "{refusal:?}");
+    };
+    let proven = world.envelope(&parent);
+    check(&mut world, proven.clone(), &of(&"e".repeat(32)), "no session of this fleet");
+    let itself = of(&format!("{:032x}", 0xc));
+    check(&mut world, proven.clone(), &itself, "no session of this fleet");
+    check(&mut world, Envelope::default(), &of(&parent.session), "does not vouch");
+    let foreign = world.envelope(&other);
+    check(&mut world, foreign, &of(&parent.session), "does not vouch");
+    let mut forged = proven.clone();
+    forged.caller.as_mut().expect("a caller").proof = other.secret.session_proof();
+    check(&mut world, forged, &of(&parent.session), "does not vouch");
+    world.ok(&parent, from(json!({}), "session.close"));
+    check(&mut world, proven, &of(&parent.session), "is closed");
+}
+
+#[test]
+fn a_subagents_next_session_keeps_the_parent_that_vouched_for_the_last_one() {
+    let mut world = World::new();
+    let parent = world.agent("parent");
+    let child = world.agent_of("child", &parent);
+    let resumed = world.envelope(&child);
+    open_as(&mut world, resumed, &json!({ "parent": parent.session })).expect("vouched for before");
+    let other = world.agent("other");
+    let resumed = world.envelope(&other);
+    let input = json!({
+        "session": format!("{:032x}", 0xd), "name": "other", "proof_hash": "0".repeat(64), "parent": parent.session
+    });
+    let refusal = world.run(None, resumed, &from(input, "session.open")).expect_err("never vouched for");
+    assert_eq!(refusal.facts["field"], "parent");
 }
 
 #[test]

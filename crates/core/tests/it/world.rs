@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use tenure_core::envelope::{Call, Caller, Envelope, Fence};
 use tenure_core::model::attempt::AttemptState;
+use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::{AttemptId, Digest, Epoch, EventNumber, OperationId, SessionId, TaskId};
 use tenure_core::model::limits::Durations;
@@ -68,6 +69,15 @@ impl World {
 
     /// Opens a session that offers capabilities.
     pub fn agent_offering(&mut self, name: &str, capabilities: &[&str]) -> Agent {
+        self.open(name, capabilities, None)
+    }
+
+    /// Opens a session that another one starts and vouches for.
+    pub fn agent_of(&mut self, name: &str, parent: &Agent) -> Agent {
+        self.open(name, &[], Some(parent))
+    }
+
+    fn open(&mut self, name: &str, capabilities: &[&str], parent: Option<&Agent>) -> Agent {
         self.operations += 1;
         let number = self.operations as u8;
         let secret = SessionSecret::new([number; 32]);
@@ -77,12 +87,13 @@ impl World {
             proof_hash: secret.session_proof().hash(),
             name: name.parse().expect("a name"),
             conversation: None,
-            parent: None,
+            parent: parent.map(|parent| parent.session.clone()),
             harness: None,
             workstation: None,
             capabilities: capabilities.iter().map(|text| text.parse().expect("a capability")).collect(),
         };
-        self.run(None, Envelope::default(), &open.into()).expect("a session opens");
+        let proven = parent.map(|parent| self.envelope(parent)).unwrap_or_default();
+        self.run(None, proven, &open.into()).expect("a session opens");
         Agent { session, secret }
     }
 
@@ -292,6 +303,22 @@ impl World {
                     .collect();
                 ids.sort_by_key(|id| id.number);
                 Rows::Tasks(ids)
+            }
+            Page::Edges { side, kind, after, count } => {
+                let known = set.dependencies.known(side).into_iter().filter(|edge| edge.kind == *kind);
+                let mut edges: Vec<_> = known.cloned().collect();
+                edges.sort_by(|a, b| side.other(a).cmp(side.other(b)));
+                let total = edges.len() as u64;
+                edges.retain(|edge| after.as_ref().is_none_or(|after| side.other(edge) > after));
+                edges.truncate(*count as usize);
+                Rows::Edges(edges, total)
+            }
+            Page::OpenChild { of } => {
+                let edges = set.dependencies.known(&Side::On(of.clone())).into_iter();
+                let required = edges.filter(|edge| edge.kind == DependencyKind::Parent && !edge.optional);
+                let children = required.filter_map(|edge| set.tasks.get(&edge.task).flatten());
+                let open = children.filter(|child| !child.lifecycle.is_finished());
+                Rows::Tasks(open.map(|child| child.id.clone()).take(1).collect())
             }
             Page::Titled { project, title } => {
                 let same = set

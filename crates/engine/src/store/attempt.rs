@@ -2,6 +2,7 @@
 
 use tenure_core::model::attempt::{Attempt, AttemptState};
 use tenure_core::model::ids::{Generation, TaskId};
+use tenure_core::model::limits::ATTEMPTS_SHOWN;
 use tenure_core::model::time::FleetTime;
 use tenure_core::working_set::WorkingSet;
 use tenure_core::working_set::records::AttemptIndex;
@@ -147,18 +148,24 @@ fn number(generation: u64) -> i64 {
     i64::try_from(generation).expect("no counter reaches 2^63")
 }
 
-/// The statement for all attempts of a task.
+/// The statement for the newest attempts of a task: of two generations the longer number is the newer one.
 #[must_use]
-pub fn all_of() -> String {
-    format!("{} WHERE id > $1 AND id < $2", ATTEMPT.select())
+pub fn newest_of() -> String {
+    format!("{} WHERE id > $1 AND id < $2 ORDER BY length(id) DESC, id DESC LIMIT $3", ATTEMPT.select())
 }
 
-/// Loads every attempt of a task. An attempt's id begins with its task's id, so they stand together.
-pub fn load_all_of(driver: &mut dyn Driver, set: &mut WorkingSet, task: &TaskId) -> Result<(), StoreError> {
+/// Loads the newest attempts of a task: as many as are shown, and one that tells that there are more. An attempt's id
+/// begins with its task's id, so they stand together.
+pub fn load_newest_of(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    task: &TaskId,
+) -> Result<(), StoreError> {
     let mut values = Values::default();
     values.text(format!("{task}@"));
     values.text(format!("{task}A"));
-    driver.query(&all_of(), &values.0, &mut |row| {
+    values.count(ATTEMPTS_SHOWN as u64 + 1);
+    driver.query(&newest_of(), &values.0, &mut |row| {
         set.attempts.load(Attempt::read(&mut Fields::of(row))?);
         Ok(())
     })?;

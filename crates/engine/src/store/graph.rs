@@ -1,10 +1,12 @@
 //! What stands in the way of tasks: edges and typed blockers.
 
-use tenure_core::model::dependency::Dependency;
+use tenure_core::model::dependency::{Dependency, DependencyKind};
+use tenure_core::model::ids::TaskId;
 use tenure_core::model::task::Blocker;
 use tenure_core::model::time::WallTime;
+use tenure_core::working_set::records::Side;
 
-use super::driver::{Fields, StoreError, Values};
+use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Lookup, Shape, Stored};
 
 static DEPENDENCY: Shape = Shape::new("dependency", &["task", "kind", "on_task", "optional"], 3, 3);
@@ -21,6 +23,69 @@ pub static OF: Lookup = Lookup::new(&DEPENDENCY, &["task"], "");
 pub static ON: Lookup = Lookup::new(&DEPENDENCY, &["on_task"], "");
 /// Typed blockers of a task.
 pub static BLOCKERS: Lookup = Lookup::new(&BLOCKER, &["task"], "");
+
+/// Edges that start at a task, of one kind, in the order of the tasks that they end at.
+pub const EDGES_OF: &str = "SELECT dependency.task, dependency.kind, dependency.on_task, dependency.optional \
+     FROM dependency JOIN task ON task.id = dependency.on_task \
+     WHERE dependency.task = $1 AND dependency.kind = $2 AND (task.project, task.number) > ($3, $4) \
+     ORDER BY task.project, task.number LIMIT $5";
+/// Edges that end at a task, of one kind, in the order of the tasks that they start at.
+pub const EDGES_ON: &str = "SELECT dependency.task, dependency.kind, dependency.on_task, dependency.optional \
+     FROM dependency JOIN task ON task.id = dependency.task \
+     WHERE dependency.on_task = $1 AND dependency.kind = $2 AND (task.project, task.number) > ($3, $4) \
+     ORDER BY task.project, task.number LIMIT $5";
+/// How many edges of one kind start at a task.
+pub const COUNT_OF: &str = "SELECT count(*) FROM dependency WHERE task = $1 AND kind = $2";
+/// How many edges of one kind end at a task.
+pub const COUNT_ON: &str = "SELECT count(*) FROM dependency WHERE on_task = $1 AND kind = $2";
+/// The first required child of a task that is not finished.
+pub const OPEN_CHILD: &str = "SELECT task.id FROM dependency JOIN task ON task.id = dependency.task \
+     WHERE dependency.on_task = $1 AND dependency.kind = 'parent' AND dependency.optional = 0 AND task.stage = 0 \
+     ORDER BY task.project, task.number LIMIT 1";
+
+/// Some edges of a kind on one side of a task, after the other task of the last one, and how many there are in all.
+pub fn edges(
+    driver: &mut dyn Driver,
+    (side, kind): (&Side, DependencyKind),
+    after: Option<&TaskId>,
+    count: u32,
+) -> Result<(Vec<Dependency>, u64), StoreError> {
+    let (task, edges, total) = match side {
+        Side::Of(task) => (task, EDGES_OF, COUNT_OF),
+        Side::On(task) => (task, EDGES_ON, COUNT_ON),
+    };
+    let mut values = Values::default();
+    values.shown(task);
+    values.text(kind.as_str());
+    let mut all = 0;
+    driver.query(total, &values.0, &mut |row| {
+        all = Fields::of(row).count()?;
+        Ok(())
+    })?;
+    let mut found = Vec::new();
+    if all > 0 {
+        values.text(after.map_or("", |after| after.project.as_str()));
+        values.count(after.map_or(0, |after| after.number));
+        values.integer(i64::from(count));
+        driver.query(edges, &values.0, &mut |row| {
+            found.push(Dependency::read(&mut Fields::of(row))?);
+            Ok(())
+        })?;
+    }
+    Ok((found, all))
+}
+
+/// The first required child of a task that is not finished, if there is one.
+pub fn open_child(driver: &mut dyn Driver, of: &TaskId) -> Result<Option<TaskId>, StoreError> {
+    let mut values = Values::default();
+    values.shown(of);
+    let mut found = None;
+    driver.query(OPEN_CHILD, &values.0, &mut |row| {
+        found = Some(Fields::of(row).parse()?);
+        Ok(())
+    })?;
+    Ok(found)
+}
 
 impl Stored for Dependency {
     fn shape() -> &'static Shape {

@@ -80,7 +80,7 @@ pub fn load(
             Need::Receipt(principal, operation) => wanted.receipts.push((principal, operation)),
             Need::AttemptsOf(task) => {
                 if set.attempts.find(&AttemptIndex::Task(task.clone())).is_none() {
-                    attempt::load_all_of(driver, set, &task)?;
+                    attempt::load_newest_of(driver, set, &task)?;
                 }
             }
             Need::Moments(project) => {

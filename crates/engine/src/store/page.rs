@@ -8,7 +8,7 @@ use tenure_core::working_set::{Page, Rows, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Stored, load_by_key};
-use super::{body, event, project, queue, receipt, session, task};
+use super::{body, event, graph, project, queue, receipt, session, task};
 
 /// Loads a page with the rows that it names.
 pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
@@ -25,6 +25,17 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             let tasks = by_number(driver, project, queues, *after, *count)?;
             let ids = tasks.iter().map(|task| task.id.clone()).collect();
             tasks.into_iter().for_each(|task| set.tasks.load(task));
+            Rows::Tasks(ids)
+        }
+        Page::Edges { side, kind, after, count } => {
+            let (edges, total) = graph::edges(driver, (side, *kind), after.as_ref(), *count)?;
+            let others = edges.iter().map(|edge| side.other(edge).clone()).collect();
+            load_by_key::<Task>(driver, &mut set.tasks, &task::BY_ID, others)?;
+            Rows::Edges(edges, total)
+        }
+        Page::OpenChild { of } => {
+            let ids: Vec<_> = graph::open_child(driver, of)?.into_iter().collect();
+            load_by_key::<Task>(driver, &mut set.tasks, &task::BY_ID, ids.clone())?;
             Rows::Tasks(ids)
         }
         Page::Titled { project, title } => {

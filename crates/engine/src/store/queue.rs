@@ -3,7 +3,6 @@
 use tenure_core::model::attempt::Attempt;
 use tenure_core::model::event::Receipt;
 use tenure_core::model::ids::{AttemptId, ProjectKey, TaskId};
-use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::task::{Body, Priority, Rank, Task};
 use tenure_core::model::time::{FleetTime, Now};
 use tenure_core::working_set::{Moments, Source, Window, WorkingSet};
@@ -15,9 +14,10 @@ use super::{attempt, body, receipt, task};
 /// The ready queue after a place. `{columns}` stands for a task's columns.
 pub const READY: &str = "SELECT {columns} FROM task WHERE queue = 'ready' AND project = $1 \
      AND (priority, ready_at, number) > ($2, $3, $4) ORDER BY priority, ready_at, number LIMIT $5";
-/// Deferrals of a project whose date has passed.
+/// Deferrals of a project whose date has passed, in the ready queue's order, after a place.
 pub const DUE: &str = "SELECT {columns} FROM task WHERE queue = 'deferred' AND project = $1 \
-     AND deferred_until <= $2 ORDER BY priority, ready_at, number LIMIT $3";
+     AND deferred_until <= $2 AND (priority, ready_at, number) > ($3, $4, $5) \
+     ORDER BY priority, ready_at, number LIMIT $6";
 /// Current attempts of a project that give no authority any more, in the order of their tasks.
 pub const RECOVERY: &str = "SELECT attempt.id, task.priority, task.ready_at, task.number \
      FROM attempt JOIN task ON task.id = attempt.task \
@@ -75,68 +75,81 @@ pub fn load(
         return Ok(());
     }
     let start = known.map_or(after, |window| window.to);
-    let (last, rows) = match source {
+    let last = match source {
+        // Both kinds of ready tasks are known as far as the shorter part of them reaches.
         Source::Ready => {
-            if !set.windows.contains_key(&key) {
-                load_due(driver, set, project, now)?;
-            }
-            load_ready(driver, set, project, start, count)?
+            let fresh = load_fresh(driver, set, project, (start, count))?;
+            let due = load_due(driver, set, project, (start, count), now)?;
+            fresh.into_iter().chain(due).min()
         }
         Source::Recovery => load_recovery(driver, set, project, (start, count), now.fleet)?,
     };
     let window = Window {
         from: known.map_or(after, |window| window.from),
         to: last.unwrap_or(start),
-        complete: rows < count,
+        complete: last.is_none(),
     };
     set.windows.insert(key, window);
     Ok(())
 }
 
-fn load_ready(
+/// Loads so many ready tasks after a place. Returns the last one's place if there may be more.
+fn load_fresh(
     driver: &mut dyn Driver,
     set: &mut WorkingSet,
     project: &ProjectKey,
-    after: Rank,
-    count: u32,
-) -> Result<(Option<Rank>, u32), StoreError> {
+    (after, count): (Rank, u32),
+) -> Result<Option<Rank>, StoreError> {
     let mut values = Values::default();
     values.text(project.as_str());
     rank(&mut values, after);
     values.integer(i64::from(count));
-    let (mut last, mut rows) = (None, 0);
-    let mut ids = Vec::new();
-    tasks(driver, READY, &values, &mut |task| {
-        last = Some(task.rank());
-        rows += 1;
-        ids.push(task.id.clone());
-        set.tasks.load(task);
-    })?;
-    // Whoever looks at the queue takes from it or lists it, and both show titles.
-    load_by_key::<Body>(driver, &mut set.bodies, &body::BY_TASK, ids)?;
-    Ok((last, rows))
+    load_ready(driver, set, (READY, &values), count)
 }
 
+/// The same for deferrals whose date has passed.
 fn load_due(
     driver: &mut dyn Driver,
     set: &mut WorkingSet,
     project: &ProjectKey,
+    (after, count): (Rank, u32),
     now: Now,
-) -> Result<(), StoreError> {
+) -> Result<Option<Rank>, StoreError> {
     let mut values = Values::default();
     values.text(project.as_str());
     values.integer(now.wall.0);
-    values.integer(i64::from(PAGE_ROWS));
-    tasks(driver, DUE, &values, &mut |task| set.tasks.load(task))
+    rank(&mut values, after);
+    values.integer(i64::from(count));
+    load_ready(driver, set, (DUE, &values), count)
 }
 
+fn load_ready(
+    driver: &mut dyn Driver,
+    set: &mut WorkingSet,
+    (sql, values): (&str, &Values<'_>),
+    count: u32,
+) -> Result<Option<Rank>, StoreError> {
+    let mut last = None;
+    let mut ids = Vec::new();
+    tasks(driver, sql, values, &mut |task| {
+        last = Some(task.rank());
+        ids.push(task.id.clone());
+        set.tasks.load(task);
+    })?;
+    let is_full = ids.len() >= usize::try_from(count).unwrap_or(usize::MAX);
+    // Whoever looks at the queue takes from it or lists it, and both show titles.
+    load_by_key::<Body>(driver, &mut set.bodies, &body::BY_TASK, ids)?;
+    Ok(last.filter(|_| is_full))
+}
+
+/// Loads tasks whose attempt expired. Returns the last one's place if there may be more.
 fn load_recovery(
     driver: &mut dyn Driver,
     set: &mut WorkingSet,
     project: &ProjectKey,
     (after, count): (Rank, u32),
     now: FleetTime,
-) -> Result<(Option<Rank>, u32), StoreError> {
+) -> Result<Option<Rank>, StoreError> {
     let mut values = Values::default();
     values.text(project.as_str());
     values.integer(now.0);
@@ -151,9 +164,9 @@ fn load_recovery(
         last = Some(Rank { priority, ready_at, number: fields.count()? });
         Ok(())
     })?;
-    let rows = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+    let is_full = ids.len() >= usize::try_from(count).unwrap_or(usize::MAX);
     load_attempts_with_tasks(driver, set, ids)?;
-    Ok((last, rows))
+    Ok(last.filter(|_| is_full))
 }
 
 fn load_attempts_with_tasks(

@@ -7,6 +7,7 @@ mod failures;
 mod folder;
 mod loop_of_work;
 mod model;
+mod neighbours;
 mod plans;
 mod readiness;
 mod records;

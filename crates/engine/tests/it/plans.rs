@@ -74,6 +74,15 @@ fn lists_and_the_record_are_read_in_order_without_sorting() {
 }
 
 #[test]
+fn the_tasks_around_one_are_found_from_its_edges() {
+    check(graph::EDGES_OF, "SEARCH dependency USING PRIMARY KEY (task=? AND kind=?)");
+    check(graph::COUNT_OF, "SEARCH dependency USING PRIMARY KEY (task=? AND kind=?)");
+    check(graph::EDGES_ON, "INDEX dependency_on (on_task=?)");
+    check(graph::COUNT_ON, "INDEX dependency_on (on_task=?)");
+    check(graph::OPEN_CHILD, "INDEX dependency_on (on_task=?)");
+}
+
+#[test]
 fn every_lookup_of_many_keys_uses_an_index() {
     let lookups: &[(&Lookup, &str)] = &[
         (&project::BY_KEY, "PRIMARY KEY (key=?)"),
@@ -102,6 +111,6 @@ fn every_lookup_of_many_keys_uses_an_index() {
             check(lookup.text(keys), index);
         }
     }
-    check(&attempt::all_of(), "PRIMARY KEY (id>? AND id<?)");
+    check(&attempt::newest_of(), "PRIMARY KEY (id>? AND id<?)");
     assert!(plan(&session::newest_text()).contains("session_open_newest"));
 }

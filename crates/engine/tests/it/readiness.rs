@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::record::RecordOverdue;
 
@@ -194,15 +195,27 @@ fn change(world: &mut World, agents: &[Agent], held: &mut Vec<(usize, Value)>, r
         _ => {
             world.clocks.pass(LEASE_MS);
             if random.below(2) == 0 {
-                let mut record = agent.command(RecordOverdue {});
-                record.envelope.caller = None;
-                record.envelope.operation_id = Some(operation_id());
-                world.done(record);
+                record_overdue(world, agent);
             }
             return;
         }
     };
     let _ = world.run(agent.command(operation(name, input)));
+}
+
+/// The ids of all ready tasks, page by page, and how many there are said to be.
+fn every_ready(world: &mut World) -> (Vec<String>, u64) {
+    let mut ids = Vec::new();
+    let mut ask = json!({ "project": "afc", "limit": PAGE_ROWS });
+    loop {
+        let listed = world.ask(operation("ready", ask.clone()));
+        let tasks = listed["tasks"].as_array().expect("a list");
+        ids.extend(tasks.iter().map(|task| text(task, "id").to_owned()));
+        match &listed["cursor"] {
+            Value::Null => return (ids, listed["total"].as_u64().expect("a count")),
+            cursor => ask["cursor"] = cursor.clone(),
+        }
+    }
 }
 
 fn compare(world: &mut World, agent: &Agent) {
@@ -221,11 +234,9 @@ fn compare(world: &mut World, agent: &Agent) {
         }
     }
     ready.sort();
-    let listed = world.ask(operation("ready", json!({ "project": "afc", "limit": 1000 })));
-    let ids: Vec<&str> =
-        listed["tasks"].as_array().expect("a list").iter().map(|task| text(task, "id")).collect();
-    assert_eq!(ids, ready.iter().map(|(_, id)| id.as_str()).collect::<Vec<_>>(), "the ready list");
-    assert_eq!(listed["total"], ready.len(), "the total");
+    let (ids, total) = every_ready(world);
+    assert_eq!(ids, ready.iter().map(|(_, id)| id.clone()).collect::<Vec<_>>(), "the ready list");
+    assert_eq!(total, ready.len() as u64, "the total");
     let mut tallied = BTreeMap::new();
     for task in tables.tasks.values() {
         *tallied.entry(task.queue.clone()).or_insert(0) += 1;
@@ -256,4 +267,46 @@ fn what_is_stored_of_readiness_equals_a_naive_oracle() {
         });
         assert!(outcome.is_ok(), "seed {seed}");
     }
+}
+
+/// The background ends what is overdue, as far as one of its rounds goes.
+fn record_overdue(world: &mut World, agent: &Agent) {
+    let mut record = agent.command(RecordOverdue {});
+    record.envelope.caller = None;
+    record.envelope.operation_id = Some(operation_id());
+    world.done(record);
+}
+
+#[test]
+fn deferrals_that_pass_their_date_at_once_are_ready_before_the_background_says_so() {
+    let many = PAGE_ROWS as usize + 150;
+    let mut world = World::in_memory();
+    let agent = Agent::new("bob", 1);
+    world.done(agent.open());
+    world.done(agent.command(operation("project.create", json!({ "key": "afc" }))));
+    for number in 1..=many {
+        let requires = if number < many - 1 { json!(["gpu"]) } else { json!([]) };
+        let task = json!({ "project": "afc", "title": "t", "priority": number % 3, "requires": requires });
+        world.done(agent.command(operation("task.create", task)));
+        // Some dates lie in an order that is not the numbers', and some tasks are ready all along.
+        if number % 9 != 0 {
+            let until = 1_700_000_000_000_i64 + LEASE_MS - ((number * 7) % 100) as i64;
+            let defer = json!({ "task": format!("afc-{number}"), "reason": "r", "until": until });
+            world.done(agent.command(operation("task.defer", defer)));
+        }
+    }
+    world.clocks.pass(LEASE_MS);
+    world.batch(Vec::new()).expect("the store works");
+    let (listed, total) = every_ready(&mut world);
+    let tables = Tables::of(&mut world);
+    let mut ready: Vec<_> = tables.tasks.iter().map(|(id, task)| (task.order, id.clone())).collect();
+    ready.sort();
+    assert_eq!((listed.len(), total), (many, many as u64));
+    assert_eq!(listed, ready.iter().map(|(_, id)| id.clone()).collect::<Vec<_>>());
+    // Only the last two ask for nothing that this agent lacks.
+    let free = ready.iter().find(|(order, _)| order.2 > many as i64 - 2).map(|(_, id)| id.as_str());
+    let claimed = world.done(agent.command(operation("claim", json!({ "projects": ["afc"] }))));
+    assert_eq!(Some(text(&claimed["task"], "id")), free);
+    record_overdue(&mut world, &agent);
+    assert_eq!(every_ready(&mut world).0.len(), many - 1, "what the background has done makes no difference");
 }

@@ -317,7 +317,7 @@ fn attempts_entries_and_receipts() {
             Need::Receipt(receipt.principal.clone(), "new".parse().expect("valid")),
         ];
         ask(&mut world, &mut set, needs);
-        assert_eq!(set.attempts_of(&id(1)), Ok(vec![old.clone(), held.clone()]));
+        assert_eq!(set.newest_attempts_of(&id(1)), Ok(vec![old.clone(), held.clone()]));
         assert_eq!(set.current_attempts_of(&held.session), Ok(vec![held.clone()]));
         assert_eq!(set.current_attempts_in(&key()), Ok(vec![held.clone()]));
         assert_eq!(set.attempt(&other.id), Ok(Some(other.clone())));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tenure_core::model::ids::EventNumber;
-use tenure_core::model::limits::FOLLOWERS;
+use tenure_core::model::limits::{FOLLOWERS, IMPORTS_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
 use tenure_core::operation::Effect;
@@ -40,6 +40,8 @@ pub struct App {
     pub(super) waiters: Arc<Waiters>,
     /// The number of the last event that was heard of.
     pub(super) head: watch::Sender<EventNumber>,
+    /// A byte of room for each byte of an import's request that is here.
+    pub(super) import_room: Semaphore,
     stop: watch::Sender<bool>,
     in_flight: AtomicUsize,
     queued: Arc<AtomicUsize>,
@@ -89,6 +91,7 @@ impl App {
             started_at: WallTime(MachineClocks.wall_ms()),
             audits: Arc::new(Semaphore::new(1)),
             imports: Semaphore::new(IMPORTS_AT_ONCE),
+            import_room: Semaphore::new(IMPORTS_BYTES),
             stop: watch::Sender::new(false),
             in_flight: AtomicUsize::new(0),
             queued: Arc::default(),

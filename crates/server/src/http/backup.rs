@@ -51,7 +51,7 @@ pub(super) struct Wish {
 /// Writes a backup; one at a time, and not beside a walk along the record.
 pub(super) async fn create(State(app): State<Arc<App>>, request: Request) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
-    let bytes = request::body(&parts.headers, body, BODY_BYTES).await?;
+    let (bytes, _) = request::body(&parts.headers, body, BODY_BYTES, None).await?;
     let Wish { file, replace } = tenure_core::json::parse(Value::Object(request::body_fields(&bytes)?))?;
     check_line("file", &file)?;
     if !Path::new(&file).is_absolute() {

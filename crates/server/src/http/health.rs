@@ -205,7 +205,7 @@ pub(super) async fn audit(State(app): State<Arc<App>>) -> Result<Response, Refus
 /// Stops an idle daemon, so that another version can take its place.
 pub(super) async fn shutdown(State(app): State<Arc<App>>, request: Request) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
-    let bytes = request::body(&parts.headers, body, BODY_BYTES).await?;
+    let (bytes, _) = request::body(&parts.headers, body, BODY_BYTES, None).await?;
     let wish: Shutdown = tenure_core::json::parse(Value::Object(request::body_fields(&bytes)?))?;
     if app.is_busy() && !wish.force {
         return Err(Refusal::new(Code::StateConflict, "the daemon is serving other requests")

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, StatusCode, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use tenure_core::json;
-use tenure_core::model::limits::excerpt;
+use tenure_core::model::limits::{IMPORTS_BYTES, excerpt};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::wire;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::fields::{Fields, Kind};
 use super::problem::Refused;
@@ -22,10 +23,15 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const PASSED_BYTES: usize = 8 << 20;
 const PASSED_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Reads a whole body. Its size is bounded before any of it is parsed, and its type must be JSON.
-pub(super) async fn body(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<Bytes, Refused> {
+/// Reads a whole body. Its size is bounded before any of it is parsed, and its type must be JSON. Where `room` is given,
+/// each byte takes some of it as soon as it is here, until what is returned with the body is dropped.
+pub(super) async fn body<'a>(
+    headers: &HeaderMap,
+    mut body: Body,
+    bytes_max: usize,
+    room: Option<&'a Semaphore>,
+) -> Result<(Bytes, Option<SemaphorePermit<'a>>), Refused> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    let mut body = body;
     if announced.is_some_and(|bytes: u64| bytes > bytes_max as u64) {
         // Who asked before sending is answered before anything is sent.
         if !headers.contains_key(header::EXPECT) {
@@ -33,18 +39,8 @@ pub(super) async fn body(headers: &HeaderMap, body: Body, bytes_max: usize) -> R
         }
         return Err(too_large(bytes_max));
     }
-    let arriving = tokio::time::timeout(BODY_TIMEOUT, Limited::new(&mut body, bytes_max).collect());
-    let bytes = match arriving.await {
-        Ok(Ok(whole)) => whole.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            pass_over(&mut body).await;
-            return Err(too_large(bytes_max));
-        }
-        Ok(Err(_)) => {
-            return Err(
-                Refusal::new(Code::InvalidInput, "the request body ended early or is malformed").into()
-            );
-        }
+    let arrived = match tokio::time::timeout(BODY_TIMEOUT, arriving(&mut body, bytes_max, room)).await {
+        Ok(arrived) => arrived,
         Err(_) => {
             return Err(Refused::with_status(
                 StatusCode::REQUEST_TIMEOUT,
@@ -53,6 +49,10 @@ pub(super) async fn body(headers: &HeaderMap, body: Body, bytes_max: usize) -> R
             ));
         }
     };
+    if arrived.as_ref().is_err_and(|_| !body.is_end_stream()) {
+        pass_over(&mut body).await;
+    }
+    let (bytes, taken) = arrived?;
     if !bytes.is_empty() && !is_json(headers) {
         return Err(Refused::with_status(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -60,7 +60,35 @@ pub(super) async fn body(headers: &HeaderMap, body: Body, bytes_max: usize) -> R
             "send Content-Type: application/json",
         ));
     }
-    Ok(bytes)
+    Ok((bytes, taken))
+}
+
+/// Collects a body as it arrives, as long as it is small enough and there is room for it.
+async fn arriving<'a>(
+    body: &mut Body,
+    bytes_max: usize,
+    room: Option<&'a Semaphore>,
+) -> Result<(Bytes, Option<SemaphorePermit<'a>>), Refused> {
+    let mut bytes = Vec::new();
+    let mut taken: Option<SemaphorePermit<'a>> = None;
+    while let Some(frame) = body.frame().await {
+        let broken = |_| Refusal::new(Code::InvalidInput, "the request body ended early or is malformed");
+        let frame = frame.map_err(broken)?;
+        let Some(data) = frame.data_ref() else { continue };
+        if bytes.len() + data.len() > bytes_max {
+            return Err(too_large(bytes_max));
+        }
+        if let Some(room) = room {
+            let more = u32::try_from(data.len()).ok().and_then(|bytes| room.try_acquire_many(bytes).ok());
+            let more = more.ok_or_else(no_room)?;
+            match &mut taken {
+                Some(taken) => taken.merge(more),
+                None => taken = Some(more),
+            }
+        }
+        bytes.extend_from_slice(data);
+    }
+    Ok((bytes.into(), taken))
 }
 
 /// Takes what is still coming, up to a bound, and keeps none of it: who is cut off while sending does not hear why.
@@ -171,10 +199,38 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.trim().eq_ignore_ascii_case(wire::JSON)
 }
 
+fn no_room() -> Refusal {
+    let detail = format!("requests to import take up the {IMPORTS_BYTES} bytes that there is room for");
+    Refusal::new(Code::Overloaded, detail).next("send the import again when the others are done")
+}
+
 fn too_large(bytes_max: usize) -> Refused {
     Refused::with_status(
         StatusCode::PAYLOAD_TOO_LARGE,
         format!("the body is larger than {bytes_max} bytes"),
         "send less at once; keep large texts elsewhere and name the place",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read<'a>(text: &'static str, room: &'a Semaphore) -> Result<SemaphorePermit<'a>, Code> {
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, wire::JSON.parse().expect("a type"))]);
+        let read = body(&headers, Body::from(text), 100, Some(room)).await;
+        read.map(|(_, taken)| taken.expect("it has bytes")).map_err(|refused| refused.refusal.code)
+    }
+
+    #[tokio::test]
+    async fn a_body_takes_its_room_until_it_is_dropped() {
+        let room = Semaphore::new(10);
+        let first = read("12345678", &room).await.expect("there is room");
+        assert_eq!(room.available_permits(), 2);
+        assert_eq!(read("123", &room).await.expect_err("no room"), Code::Overloaded);
+        assert_eq!(room.available_permits(), 2, "who is refused keeps none");
+        drop(first);
+        drop(read("123", &room).await.expect("there is room again"));
+        assert_eq!(room.available_permits(), 10);
+    }
 }

@@ -27,8 +27,6 @@ struct Route {
     spec: Spec,
     read: fn(Value) -> Result<AnyOperation, Refusal>,
     fields: Fields,
-    /// Whether the whole text of a file travels in the body.
-    is_import: bool,
     /// Whether it answers with one record that has a revision.
     is_revised: bool,
 }
@@ -52,14 +50,13 @@ impl Route {
             spec: entry.spec,
             read: entry.read,
             fields: Fields::of(entry),
-            is_import: entry.spec.name.starts_with("import."),
             is_revised: Fields::revised(entry),
         }
     }
 
     fn bytes_max(&self) -> usize {
         // A file's text grows when it is written as a JSON string: every quote and line end becomes two bytes.
-        if self.is_import { 2 * IMPORT_BYTES } else { BODY_BYTES }
+        if self.spec.is_import() { 2 * IMPORT_BYTES } else { BODY_BYTES }
     }
 }
 
@@ -84,14 +81,15 @@ async fn answer(
     let envelope = headers::envelope(&route.spec, &parts.headers)?;
     asked.operation_id.clone_from(&envelope.operation_id);
 
-    let bytes = request::body(&parts.headers, body, route.bytes_max()).await?;
     // Room is taken by texts that are here: a body that never arrives keeps nobody else's out.
+    let room = route.spec.is_import().then_some(&app.import_room);
+    let (bytes, _room) = request::body(&parts.headers, body, route.bytes_max(), room).await?;
     let interrupted = |_| Refusal::new(Code::CannotTell, "the coordinator is closing");
-    let _room = match route.is_import {
+    let _turn = match route.spec.is_import() {
         true => Some(app.imports.acquire().await.map_err(interrupted)?),
         false => None,
     };
-    let operation = if route.is_import {
+    let operation = if route.spec.is_import() {
         let mut map = app.blocking(move |_| request::body_fields(&bytes)).await??;
         complete(&mut map, route, &mut parts).await?;
         let route = route.clone();
@@ -122,4 +120,38 @@ async fn complete(map: &mut Map<String, Value>, route: &Route, parts: &mut Parts
     }
     request::add_query(map, &route.fields, parts.uri.query().unwrap_or_default())?;
     request::add_revision(map, &route.fields, headers::if_match(&parts.headers)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use tenure_core::model::limits::IMPORTS_BYTES;
+    use tenure_engine::{Engine, Options};
+
+    use super::*;
+
+    async fn preview(app: &Arc<App>) -> (u16, Option<String>) {
+        let route = catalog::entries().into_iter().find(|entry| entry.spec.name == "import.preview");
+        let route = Arc::new(Route::new(&route.expect("an operation")));
+        let body = r#"{"project":"afc","format":"beads","text":""}"#;
+        let request = Request::post("/api/v1/imports/preview").header("content-type", wire::JSON);
+        let response = handle(app.clone(), route, request.body(Body::from(body)).expect("a request")).await;
+        let status = response.status().as_u16();
+        let answer = axum::body::to_bytes(response.into_body(), 1 << 20).await.expect("an answer");
+        let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+        (status, answer["code"].as_str().map(str::to_owned))
+    }
+
+    #[tokio::test]
+    async fn an_import_beyond_the_room_for_texts_is_told_to_come_back() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let engine = Engine::open(folder.path(), Options::default()).expect("a store");
+        let app = App::new(engine, folder.path().to_owned()).expect("a store that can be read");
+        let all = u32::try_from(IMPORTS_BYTES).expect("a small number");
+        let others = app.import_room.try_acquire_many(all).expect("nobody else is here");
+        assert_eq!(preview(&app).await, (503, Some("overloaded".to_owned())));
+        drop(others);
+        assert_eq!(preview(&app).await, (404, Some("not_found".to_owned())), "there is no project");
+        assert_eq!(app.import_room.available_permits(), IMPORTS_BYTES, "the room was given back");
+    }
 }

@@ -108,7 +108,7 @@ impl Model {
         }
     }
 
-    pub(super) fn put_off(&mut self, task: u64, until: Option<i64>) {
+    fn put_off(&mut self, task: u64, until: Option<i64>) {
         let task = self.task(task);
         task.deferred_until = until;
         task.revision += 1;

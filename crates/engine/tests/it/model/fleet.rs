@@ -240,7 +240,8 @@ impl Model {
             past && self.is_free(*number)
         };
         let due: Vec<u64> = self.tasks.keys().copied().filter(due).collect();
-        due.into_iter().for_each(|number| self.put_off(number, None));
+        // That a moment passed is no edit.
+        due.into_iter().for_each(|number| self.task(number).deferred_until = None);
         self.note_what_became_ready(&before, now);
     }
 
