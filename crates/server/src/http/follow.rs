@@ -17,6 +17,7 @@ use tenure_core::model::event::Event;
 use tenure_core::model::ids::{EventCursor, EventNumber};
 use tenure_core::model::limits::{FOLLOWERS, PAGE_ROWS_DEFAULT, RECHECK_MS, counted};
 use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::Operation;
 use tenure_core::operation::record::{EventList, ListEvents};
 use tenure_core::wire;
 use tenure_engine::Command;
@@ -27,6 +28,9 @@ use super::problem::Refused;
 
 /// How often a silent stream says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The operation whose answer can be followed.
+pub(super) const OPERATION: &str = ListEvents::SPEC.name;
 
 /// Whether a caller wants the events as they happen.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
