@@ -8,7 +8,7 @@ use tenure_client::place::Wish;
 
 use crate::command::{
     audit, backup, blocker, call, config, demo, dependency, doctor, help, import, init, ownership, project,
-    queue, record, restore, serve, session, start, task, version,
+    queue, record, restore, serve, session, start, task, version, wait,
 };
 use crate::context::Context;
 use crate::interrupt;
@@ -62,6 +62,7 @@ enum Command {
     Show(task::Show),
     Explain(queue::Explain),
     Next(queue::Next),
+    Wait(wait::Wait),
     Dispose(ownership::Dispose),
     Reconcile(ownership::Reconcile),
     Attempts(ownership::Attempts),
@@ -145,6 +146,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Show(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Explain(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Next(next)) => context.perform(&next.resolve(context)?),
+        Some(Command::Wait(command)) => wait::run(command, context),
         Some(Command::Dispose(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Reconcile(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Attempts(operation)) => context.perform_on(operation.resolve(context)?),
@@ -154,7 +156,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Blocker(command)) => blocker::run(command, context),
         Some(Command::Project(command)) => project::run(command, context),
         Some(Command::Session(command)) => session::run(command, context),
-        Some(Command::Events(events)) => context.perform(&events),
+        Some(Command::Events(events)) => record::events(events, context),
         Some(Command::Stats(statistics)) => context.perform(&statistics),
         Some(Command::Audit(audit::Command::Verify)) => audit::verify(context),
         Some(Command::Backup(command)) => backup::run(&command, context),

@@ -159,14 +159,24 @@ impl Context {
         O::Answer: Show,
     {
         self.check_fields(SchemaGenerator::subschema_for::<O::Answer>)?;
-        match (self.call(&operation), operand) {
+        let answered = self.call_on(&operation, operand.as_deref())?;
+        self.print(&answered)
+    }
+
+    /// Asks for an operation on a task that was named by `operand`.
+    pub fn call_on<O: Operation>(
+        &self,
+        operation: &O,
+        operand: Option<&str>,
+    ) -> Result<Answered<O::Answer>, Stop> {
+        match (self.call(operation), operand) {
             (Err(Stop::Failure(failure)), Some(operand)) if failure.code() == Code::NotFound => {
-                let Ok(task) = self.alias(&operand) else { return Err(failure.into()) };
-                let mut input = serde_json::to_value(&operation).expect("inputs are plain data");
+                let Ok(task) = self.alias(operand) else { return Err(failure.into()) };
+                let mut input = serde_json::to_value(operation).expect("inputs are plain data");
                 input["task"] = Value::String(task.to_string());
-                self.perform(&tenure_core::json::parse::<O>(input)?)
+                self.call(&tenure_core::json::parse::<O>(input)?)
             }
-            (outcome, _) => self.print(&outcome?),
+            (outcome, _) => outcome,
         }
     }
 
@@ -191,9 +201,7 @@ impl Context {
         if self.screen.json.is_some() {
             return self.print_json(&answered.json, SchemaGenerator::subschema_for::<A>);
         }
-        let mut page = Page::new();
-        answered.value.show(&mut page);
-        self.screen.data(&page.finish());
+        self.screen.data(&Page::of(&answered.value));
         Ok(())
     }
 
@@ -206,7 +214,7 @@ impl Context {
         match self.screen.json.as_deref() {
             None | Some([]) => self.screen.json(&String::from_utf8_lossy(json)),
             Some(names) => self.screen.json(&fields::filter(json, names, schema)?),
-        }
+        };
         Ok(())
     }
 
@@ -226,7 +234,7 @@ impl Context {
             None => self.screen.data(human),
             Some([]) => self.screen.json(&value.to_string()),
             Some(names) => self.screen.json(&fields::filter_value(value, names)?),
-        }
+        };
         Ok(())
     }
 

@@ -25,6 +25,13 @@ pub fn filter(
     keep(answer, place, &known, names)
 }
 
+/// One row with the named fields only. That there are such fields has been checked.
+pub fn row(json: &str, names: &[String]) -> String {
+    let mut row: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
+    row.retain(|name, _| names.contains(name));
+    Value::Object(row).to_string()
+}
+
 /// Refuses a name that no row of an answer of this schema can have: before anything is asked for.
 pub fn check(names: &[String], schema: impl FnOnce(&mut SchemaGenerator) -> Schema) -> Result<(), Stop> {
     check_known(names, &fields_of(schema).1)

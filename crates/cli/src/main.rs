@@ -3,11 +3,13 @@
 mod arguments;
 mod command;
 mod context;
+mod duration;
 mod fields;
 mod interrupt;
 mod long_text;
 mod misuse;
 mod on_task;
+mod on_work;
 mod project_key;
 mod render;
 mod screen;

@@ -204,7 +204,8 @@ impl<O: Operation + Args> FromArgMatches for InProject<O> {
     }
 }
 
-fn fields<O: Operation>(operation: &O) -> Map<String, Value> {
+/// The fields of an operation as they travel.
+pub fn fields<O: Operation>(operation: &O) -> Map<String, Value> {
     match serde_json::to_value(operation) {
         Ok(Value::Object(fields)) => fields,
         other => unreachable!("an operation is an object, not {other:?}"),

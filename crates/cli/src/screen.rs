@@ -33,19 +33,21 @@ impl Screen {
         Self { json, quiet, lost: Arc::default(), passing: Arc::default() }
     }
 
-    /// Prints data. A reader that has gone away is no error; a disk that is full is one.
-    pub fn data(&self, text: &str) {
+    /// Prints data, and says whether somebody still takes it. A reader that has gone away is no error; a disk that is
+    /// full is one.
+    pub fn data(&self, text: &str) -> bool {
         let mut out = std::io::stdout().lock();
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let written = write!(out, "{text}{end}").and_then(|()| out.flush());
-        if written.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
+        if written.as_ref().is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
             self.lost.store(true, Ordering::Relaxed);
         }
+        written.is_ok()
     }
 
     /// Prints JSON as it came. On a terminal, characters that could move the cursor are written as escapes, which
     /// mean the same to every reader of JSON.
-    pub fn json(&self, json: &str) {
+    pub fn json(&self, json: &str) -> bool {
         if std::io::stdout().is_terminal() { self.data(&plain::json(json)) } else { self.data(json) }
     }
 

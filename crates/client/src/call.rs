@@ -3,10 +3,12 @@
 //! A repetition is always the same request with the same operation id, so it can have no second effect. What never
 //! got a whole answer ends as [`Failure::CannotTell`].
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 use tenure_core::wire;
 
@@ -150,8 +152,27 @@ impl Client {
         headers: &[(&str, &str)],
         patience: Duration,
     ) -> Result<Vec<u8>, Unanswered> {
-        let protocol = wire::PROTOCOL.to_string();
-        let headers = [headers, &[(wire::PROTOCOL_HEADER, protocol.as_str())]].concat();
+        let headers = with_protocol(headers);
+        self.persist(route, patience, |left| self.wire.send(route, &headers, left).map(interpret))
+    }
+
+    /// Sends a question whose answer has no end, and returns it as it comes.
+    pub(crate) fn open(&self, route: &Route, headers: &[(&str, &str)]) -> Result<impl Read + use<>, Failure> {
+        let headers = with_protocol(headers);
+        let opened = self.persist(route, CALL_PATIENCE, |left| {
+            let opened = self.wire.open(route, &headers, left)?;
+            Ok(opened.map_err(|reply| refused(&reply)))
+        });
+        Ok(opened?)
+    }
+
+    /// Sends a request until its outcome is known, at most so long.
+    fn persist<T>(
+        &self,
+        route: &Route,
+        patience: Duration,
+        send: impl Fn(Duration) -> Result<Result<T, Failure>, Cut>,
+    ) -> Result<T, Unanswered> {
         let deadline = Instant::now() + patience;
         let mut may_have_happened = false;
         let mut last = Failure::cannot_tell("the daemon was not asked", "repeat the command");
@@ -161,7 +182,7 @@ impl Client {
                 break;
             }
             let unanswered = |failure| Unanswered { failure, may_have_happened };
-            match self.wire.send(route, &headers, left).map(interpret) {
+            match send(left) {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) if failure.code() == Code::ProtocolMismatch && !is_info(route) => {
                     // An idle older daemon is replaced by that question; any other says who does not fit.
@@ -246,6 +267,12 @@ fn info_target() -> String {
     format!("{}/info", wire::API)
 }
 
+/// Headers with the version of the protocol that they are written in.
+fn with_protocol<'a>(headers: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    static PROTOCOL: LazyLock<String> = LazyLock::new(|| wire::PROTOCOL.to_string());
+    [headers, &[(wire::PROTOCOL_HEADER, PROTOCOL.as_str())]].concat()
+}
+
 fn is_info(route: &Route) -> bool {
     route.target == info_target()
 }
@@ -254,9 +281,11 @@ fn question(target: &str) -> Route {
     Route { method: "GET", target: target.to_owned(), body: None }
 }
 
-/// How long a call may take in all.
-pub(crate) fn patience(operation: &str) -> Duration {
-    if operation.starts_with("import.") { LONG_PATIENCE } else { CALL_PATIENCE }
+/// How long a call may take in all: longer where it says how long it waits.
+pub(crate) fn patience(operation: &str, input: &Value) -> Duration {
+    let waits = input.get("wait_ms").and_then(Value::as_u64).unwrap_or_default();
+    let patience = if operation.starts_with("import.") { LONG_PATIENCE } else { CALL_PATIENCE };
+    patience + Duration::from_millis(waits)
 }
 
 /// Reads a reply's status and, where it is a refusal, its problem.
@@ -268,16 +297,21 @@ fn interpret(reply: Reply) -> Result<Vec<u8>, Failure> {
             Err(error) => Err(malformed(&error)),
         };
     }
+    Err(refused(&reply))
+}
+
+/// Reads the problem of a reply that is none of success.
+fn refused(reply: &Reply) -> Failure {
     match serde_json::from_slice::<Problem>(&reply.body) {
-        Ok(problem) => Err(Refusal::from(problem).into()),
-        Err(_) => Err(Failure::cannot_tell(
+        Ok(problem) => Refusal::from(problem).into(),
+        Err(_) => Failure::cannot_tell(
             format!("the daemon answered with status {} and no reason", reply.status),
             "run `tenure doctor`: something else may listen on the socket, or the versions differ",
-        )),
+        ),
     }
 }
 
-fn malformed(error: &serde_json::Error) -> Failure {
+pub(crate) fn malformed(error: &serde_json::Error) -> Failure {
     Failure::cannot_tell(
         format!("the daemon's answer cannot be read: {error}"),
         "run `tenure doctor`: something else may listen on the socket, or the versions differ",

@@ -10,6 +10,7 @@ pub mod autostart;
 pub mod call;
 pub mod clock;
 pub mod failure;
+pub mod follow;
 pub mod identity;
 pub mod info;
 pub mod mutation;

@@ -72,6 +72,30 @@ impl Wire {
 
     /// Sends a request and waits for its whole reply, at most so long.
     pub fn send(&self, route: &Route, headers: &[(&str, &str)], patience: Duration) -> Result<Reply, Cut> {
+        whole(self.ask(route, headers, Within::Whole(patience))?)
+    }
+
+    /// Sends a question whose answer has no end. Its beginning comes within so long, its rest whenever there is some;
+    /// an answer that is none of success ends and is returned whole.
+    pub fn open(
+        &self,
+        route: &Route,
+        headers: &[(&str, &str)],
+        patience: Duration,
+    ) -> Result<Result<impl Read + use<>, Reply>, Cut> {
+        let response = self.ask(route, headers, Within::Begun(patience))?;
+        if response.status().is_success() {
+            return Ok(Ok(response.into_body().into_reader()));
+        }
+        whole(response).map(Err)
+    }
+
+    fn ask(
+        &self,
+        route: &Route,
+        headers: &[(&str, &str)],
+        within: Within,
+    ) -> Result<http::Response<ureq::Body>, Cut> {
         let mut builder =
             http::Request::builder().method(route.method).uri(format!("http://tenure.local{}", route.target));
         for (name, value) in headers {
@@ -80,24 +104,40 @@ impl Wire {
         let response = match &route.body {
             Some(body) => {
                 let request = builder.header(http::header::CONTENT_TYPE, wire::JSON).body(body.as_str());
-                self.run(request, patience)
+                self.run(request, within)
             }
-            None => self.run(builder.body(()), patience),
+            None => self.run(builder.body(()), within),
         };
-        let mut response = response.map_err(cut)?;
-        let body = response.body_mut().with_config().limit(REPLY_BYTES).read_to_vec().map_err(cut)?;
-        Ok(Reply { status: response.status().as_u16(), body })
+        response.map_err(cut)
     }
 
     fn run<B: ureq::AsSendBody>(
         &self,
         request: Result<http::Request<B>, http::Error>,
-        patience: Duration,
+        within: Within,
     ) -> Result<http::Response<ureq::Body>, ureq::Error> {
-        let request = request.map_err(ureq::Error::Http)?;
-        let request = self.agent.configure_request(request).timeout_global(Some(patience)).build();
-        self.agent.run(request)
+        let request = self.agent.configure_request(request.map_err(ureq::Error::Http)?);
+        let request = match within {
+            Within::Whole(patience) => request.timeout_global(Some(patience)),
+            Within::Begun(patience) => request.timeout_recv_response(Some(patience)),
+        };
+        self.agent.run(request.build())
     }
+}
+
+/// How long a reply may take.
+#[derive(Debug, Clone, Copy)]
+enum Within {
+    /// Until it is here.
+    Whole(Duration),
+    /// Until it begins.
+    Begun(Duration),
+}
+
+/// Reads the whole of a reply.
+fn whole(mut response: http::Response<ureq::Body>) -> Result<Reply, Cut> {
+    let body = response.body_mut().with_config().limit(REPLY_BYTES).read_to_vec().map_err(cut)?;
+    Ok(Reply { status: response.status().as_u16(), body })
 }
 
 fn cut(error: ureq::Error) -> Cut {

@@ -34,6 +34,10 @@ pub const REQUEST: &str = "Tenure-Request";
 pub const JSON: &str = "application/json";
 /// The media type of every refusal (RFC 9457).
 pub const PROBLEM_JSON: &str = "application/problem+json";
+/// The media type of events that are sent as they happen.
+pub const EVENT_STREAM: &str = "text/event-stream";
+/// Where a follower that lost its connection goes on: the id of the last event that it saw.
+pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 
 /// The private daemon's socket in its folder.
 pub const SOCKET: &str = "tenure.sock";

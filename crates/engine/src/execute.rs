@@ -12,7 +12,7 @@ use tenure_core::model::time::{FleetTime, Now, WallTime};
 use tenure_core::mutant::Mutant;
 use tenure_core::operation::Effect;
 use tenure_core::operation::catalog::AnyOperation;
-use tenure_core::working_set::{About, Need, Stop, WorkingSet};
+use tenure_core::working_set::{About, Need, News, Stop, WorkingSet};
 
 use crate::admission::{admit, caller_needs, fingerprint, receipt_key};
 use crate::clock::{Clocks, FleetClock};
@@ -43,6 +43,8 @@ pub struct Committed {
     pub answers: Vec<Result<String, Refusal>>,
     /// The fleet row as committed.
     pub fleet: Fleet,
+    /// What those who wait are to hear.
+    pub news: News,
 }
 
 /// Runs commands in one transaction and makes it durable. After an error nothing is known to have happened, and
@@ -62,7 +64,7 @@ pub fn run_batch<S: Store + ?Sized>(
         let mut set = WorkingSet::new(fleet);
         let answers = decide_all(store, &mut set, commands, now, durations)?;
         store.flush(&set)?;
-        Ok(Committed { answers, fleet: set.fleet })
+        Ok(Committed { answers, news: News::of(&set), fleet: set.fleet })
     })
 }
 

@@ -40,7 +40,7 @@ use store::driver::{Class, Driver, StoreError};
 use store::fleet;
 use store::folder::{FolderError, Hold, hold};
 use store::sqlite::{Role, Sqlite};
-use writer::{Reply, Writer};
+use writer::{Hear, Reply, Writer};
 
 /// What can be chosen when a store is opened.
 #[derive(Clone)]
@@ -141,6 +141,11 @@ impl Engine {
     /// Queues a command; `reply` is called once, after the commit.
     pub fn submit(&self, command: Command, reply: Reply) {
         self.open.writer.submit(command, reply);
+    }
+
+    /// Tells somebody the news of every commit from now on, after its callers were answered.
+    pub fn hear(&self, hear: Hear) {
+        self.open.writer.hear(hear);
     }
 
     /// Runs a command and waits for the commit.

@@ -6,9 +6,9 @@
 //! of the writer: what the disk holds is unknown until the store is opened anew, so everything later hears the
 //! same until somebody restarts the engine.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,9 +18,10 @@ use tenure_core::model::ids::OperationId;
 use tenure_core::model::limits::{BATCH_COMMANDS, Durations, QUEUE_COMMANDS};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::record::RecordOverdue;
+use tenure_core::working_set::News;
 
 use crate::clock::{Clocks, FleetClock};
-use crate::execute::{Command, run_batch};
+use crate::execute::{Command, Committed, run_batch};
 use crate::outcome::{Failure, Outcome};
 use crate::store::driver::{Class, Driver, StoreError};
 use crate::store::queue;
@@ -30,6 +31,9 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// What is called with the outcome, once.
 pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
+
+/// What is called with the news of every commit that has some, after its callers were answered. It must not block.
+pub type Hear = Box<dyn Fn(&News) + Send + Sync>;
 
 /// What is called with the result of a probe, once.
 type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
@@ -74,6 +78,7 @@ enum Message {
 pub struct Writer {
     queue: SyncSender<Message>,
     unconfirmed: Arc<AtomicBool>,
+    hear: Arc<OnceLock<Hear>>,
     thread: std::sync::Mutex<Option<Thread>>,
 }
 
@@ -96,6 +101,7 @@ impl Writer {
         let clock = FleetClock::join(&fleet, &*clocks);
         let unconfirmed = Arc::new(AtomicBool::new(false));
         let told = unconfirmed.clone();
+        let hear = Arc::<OnceLock<Hear>>::default();
         let shell = Shell {
             driver: Some(driver),
             connect,
@@ -105,13 +111,14 @@ impl Writer {
             durations,
             dead: None,
             unconfirmed: told,
+            hear: hear.clone(),
         };
         let (alive, ended) = sync_channel(0);
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
             shell.run(&messages);
             drop::<SyncSender<()>>(alive);
         })?;
-        Ok(Self { queue, unconfirmed, thread: std::sync::Mutex::new(Some((thread, ended))) })
+        Ok(Self { queue, unconfirmed, hear, thread: std::sync::Mutex::new(Some((thread, ended))) })
     }
 
     /// Queues a command. `reply` is called once: after the commit, or at once when too much is waiting.
@@ -126,6 +133,11 @@ impl Writer {
             // The job answers by itself when it is dropped.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
+    }
+
+    /// Tells somebody the news of every commit from now on. Only the first who asks is told.
+    pub fn hear(&self, hear: Hear) {
+        let _ = self.hear.set(hear);
     }
 
     /// Commits nothing but the time, and says whether that worked.
@@ -191,6 +203,7 @@ struct Shell {
     durations: Durations,
     dead: Option<StoreError>,
     unconfirmed: Arc<AtomicBool>,
+    hear: Arc<OnceLock<Hear>>,
 }
 
 impl Shell {
@@ -245,12 +258,16 @@ impl Shell {
             return;
         }
         let commands = jobs.iter_mut().filter_map(|job| job.command.take()).map(|command| *command).collect();
+        let before = self.fleet.event;
         match self.commit(commands) {
-            Ok(answers) => {
+            Ok(Committed { answers, news, .. }) => {
                 for (job, answer) in jobs.into_iter().zip(answers) {
                     job.answer(answer.map_err(Failure::Refused));
                 }
                 probes.into_iter().for_each(|tell| tell(Ok(())));
+                if let Some(hear) = self.hear.get().filter(|_| !news.is_none(before)) {
+                    hear(&news);
+                }
             }
             Err(error) => {
                 for job in jobs {
@@ -261,7 +278,7 @@ impl Shell {
         }
     }
 
-    fn commit(&mut self, commands: Vec<Command>) -> Result<Vec<Result<String, Refusal>>, StoreError> {
+    fn commit(&mut self, commands: Vec<Command>) -> Result<Committed, StoreError> {
         if let Some(error) = &self.dead {
             return Err(error.clone());
         }
@@ -271,8 +288,8 @@ impl Shell {
         };
         match run_batch(&mut **driver, &self.clock, &*self.clocks, commands, self.durations) {
             Ok(committed) => {
-                self.fleet = committed.fleet;
-                Ok(committed.answers)
+                self.fleet = committed.fleet.clone();
+                Ok(committed)
             }
             Err(error) => {
                 self.after_failure(&error);

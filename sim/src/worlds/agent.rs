@@ -106,6 +106,7 @@ impl Agent {
             task,
             another: false,
             no_recovery: false,
+            wait_ms: None,
         };
         let operation: AnyOperation = match ask {
             Ask::Claim(index) => claim(Some(task(index))).into(),

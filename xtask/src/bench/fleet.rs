@@ -150,7 +150,7 @@ impl Agents {
             Kind::Next => (None, vec![kind.project().parse()?]),
             Kind::Named => (Some(named(number)?), Vec::new()),
         };
-        let claim = Claim { task, projects, another: true, no_recovery: false };
+        let claim = Claim { task, projects, another: true, no_recovery: false, wait_ms: None };
         Ok(Ask { agent, token_hash: agent.token_hash(&operation_id), operation_id, claim })
     }
 

@@ -9,6 +9,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("First steps", "first-steps.md"),
     ("Words", "concepts.md"),
     ("Time and leases", "time-and-leases.md"),
+    ("Waiting and following", "waiting.md"),
     ("Backup and restore", "backup-and-restore.md"),
     ("What is promised", "promises.md"),
     ("What is proved, and how", "proofs.md"),

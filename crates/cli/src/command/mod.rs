@@ -21,3 +21,4 @@ pub mod session;
 pub mod start;
 pub mod task;
 pub mod version;
+pub mod wait;

@@ -1,11 +1,17 @@
 //! The loop of a holder.
 
-use clap::{ArgMatches, Args, FromArgMatches};
-use tenure_core::model::ids::ProjectKey;
-use tenure_core::operation::ownership;
+use std::time::{Duration, Instant};
 
+use clap::Args;
+use schemars::SchemaGenerator;
+use tenure_core::operation::ownership;
+use tenure_core::operation::wait::{Until, Wait};
+
+use super::wait;
 use crate::context::Context;
-use crate::on_task::{self, OnTask};
+use crate::duration;
+use crate::on_task::OnTask;
+use crate::on_work::OnWork;
 use crate::stop::Stop;
 
 /// `tenure heartbeat`.
@@ -25,45 +31,19 @@ pub type Reconcile = OnTask<ownership::Reconcile, true>;
 /// `tenure attempts`.
 pub type Attempts = OnTask<ownership::ShowRecovery, true>;
 
-/// `tenure claim`: the task may be an alias, and without one the project is inferred.
-#[derive(Debug, Clone)]
+// Its help is the operation's own comment, which a doc comment here would replace.
+#[derive(Args)]
+#[group(skip)]
+#[command(after_help = "Examples:\n  \
+    tenure claim\n  \
+    tenure claim afc-1\n  \
+    tenure claim --wait 5m")]
 pub struct Claim {
-    operation: ownership::Claim,
-    operand: Option<String>,
-    projects: Vec<ProjectKey>,
-}
-
-impl Args for Claim {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        on_task::with_operand(ownership::Claim::augment_args(command), false).arg(
-            clap::Arg::new("projects")
-                .long("project")
-                .value_name("KEY")
-                .action(clap::ArgAction::Append)
-                .value_parser(clap::value_parser!(ProjectKey))
-                .help(
-                    "A project to take from; the one that this checkout is bound to when absent; repeatable",
-                ),
-        )
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Claim {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let operand = on_task::typed(matches, "task");
-        let projects = matches.get_many("projects").into_iter().flatten().cloned().collect();
-        let operation = ownership::Claim::from_arg_matches(matches)?;
-        Ok(Self { operation, operand, projects })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
+    #[command(flatten)]
+    operation: OnWork<ownership::Claim>,
+    /// Wait so long until there is something to claim, e.g. 90s or 5m
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    wait: Option<Duration>,
 }
 
 // Its help is the operation's own comment, which a doc comment here would replace.
@@ -94,14 +74,25 @@ pub fn close(close: Close, context: &Context) -> Result<(), Stop> {
     context.perform_on((operation, operand))
 }
 
-/// Claims.
+/// Claims; with patience, as soon as there is something to claim. Nothing is claimed while nobody is there to hear of
+/// it: this process is told of work and claims it then.
 pub fn claim(claim: Claim, context: &Context) -> Result<(), Stop> {
-    let Claim { mut operation, operand, projects } = claim;
-    operation.task = operand.as_deref().map(|operand| context.task(operand)).transpose()?;
-    operation.projects = match (&operand, projects.is_empty()) {
-        (Some(_), true) => Vec::new(),
-        (None, true) => vec![context.project(None)?],
-        (_, false) => projects,
+    let deadline = Instant::now() + claim.wait.unwrap_or_default();
+    let (operation, operand) = claim.operation.resolve(context)?;
+    context.check_fields(SchemaGenerator::subschema_for::<ownership::Claimed>)?;
+    let wait = Wait {
+        task: operation.task.clone(),
+        projects: operation.projects.clone(),
+        until: operation.task.as_ref().map(|_| Until::Ready),
+        after: None,
+        wait_ms: None,
     };
-    context.perform_on((operation, operand))
+    loop {
+        match context.call_on(&operation, operand.as_deref()) {
+            Err(stop) if Instant::now() < deadline && wait::may_pass(&stop) => {
+                wait::once(&wait, deadline, context)?;
+            }
+            outcome => return context.print(&outcome?),
+        }
+    }
 }

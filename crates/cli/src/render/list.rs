@@ -10,6 +10,7 @@ use tenure_core::operation::record::Counts;
 use tenure_core::operation::session::{SessionAnswer, SessionList, SessionView};
 use tenure_core::operation::task::TaskList;
 use tenure_core::operation::view::TaskSummary;
+use tenure_core::operation::wait::Waited;
 
 use super::{Page, Show, joined, task, time};
 
@@ -72,6 +73,13 @@ impl Show for TaskList {
         if let Some(cursor) = &self.cursor {
             page.line(&format!("{} shown; go on with --cursor {cursor}", self.tasks.len()));
         }
+    }
+}
+
+impl Show for Waited {
+    fn show(&self, page: &mut Page) {
+        tasks(std::slice::from_ref(&self.task), page);
+        page.field("next", &self.next);
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use super::plain;
+use super::{Show, plain};
 
 /// Width of a line when no terminal says otherwise.
 const WIDTH_DEFAULT: usize = 100;
@@ -25,6 +25,13 @@ impl Page {
             .is_terminal()
             .then(|| terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0)));
         Self { text: String::new(), width }
+    }
+
+    /// The page of one answer.
+    pub fn of(answer: &impl Show) -> String {
+        let mut page = Self::new();
+        answer.show(&mut page);
+        page.finish()
     }
 
     /// A page of this width.

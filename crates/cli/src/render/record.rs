@@ -16,6 +16,14 @@ fn event(event: &Event) -> [String; 5] {
     [event.number.to_string(), time::moment(event.wall_time), event.kind.to_string(), about, actor]
 }
 
+/// An event on a line of its own, for who follows the record.
+impl Show for Event {
+    fn show(&self, page: &mut Page) {
+        let [number, when, what, about, who] = event(self);
+        page.line(&format!("{number:>6}  {when}  {what:<20}  {about:<14}  {who}"));
+    }
+}
+
 impl Show for EventList {
     fn show(&self, page: &mut Page) {
         if self.events.is_empty() {

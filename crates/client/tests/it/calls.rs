@@ -18,7 +18,13 @@ use tenure_core::secret::Proof;
 use crate::fake::{self, Reply};
 
 fn claim() -> Claim {
-    Claim { task: None, projects: vec!["afc".parse().expect("valid")], another: false, no_recovery: false }
+    Claim {
+        task: None,
+        projects: vec!["afc".parse().expect("valid")],
+        another: false,
+        no_recovery: false,
+        wait_ms: None,
+    }
 }
 
 fn ready() -> Ready {

@@ -14,7 +14,7 @@ use tenure_core::wire::SOCKET;
 use crate::fake::{self, Reply};
 
 fn claim() -> Claim {
-    Claim { task: None, projects: Vec::new(), another: false, no_recovery: false }
+    Claim { task: None, projects: Vec::new(), another: false, no_recovery: false, wait_ms: None }
 }
 
 fn pending(pid: u32, started: u64) -> Pending {

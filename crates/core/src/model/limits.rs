@@ -46,6 +46,16 @@ pub const SUCCESSORS_MAX: usize = 100;
 pub const EXPLAIN_STEPS: usize = 50;
 /// Most commands that share one commit. Larger groups gain nothing and lengthen the tail.
 pub const BATCH_COMMANDS: usize = 256;
+/// Longest time that a request may wait for something to happen, in milliseconds. Who has more patience asks again.
+pub const WAIT_MS_MAX: i64 = 60_000;
+/// Most requests that wait for something to happen at once; beyond that a caller is told to come back.
+pub const WAITERS: usize = 512;
+/// Most callers that follow the record at once.
+pub const FOLLOWERS: usize = 256;
+/// How long a caller that was told of work has it to itself, in milliseconds. Then the next one is told.
+pub const WAKE_MS: u64 = 100;
+/// After how long one who waits looks again although nothing was heard, in milliseconds: the net below the wakes.
+pub const RECHECK_MS: u64 = 5_000;
 /// Most commands waiting for the writer; beyond that a caller is told to come back.
 pub const QUEUE_COMMANDS: usize = 4096;
 

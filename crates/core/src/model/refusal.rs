@@ -153,6 +153,9 @@ codes! {
     NothingEligible = "nothing_eligible", 409, 9, true,
         "There is no work that this session can take now.",
         "A normal stop: the reasons and the next thing to check are in the answer.";
+    NotYet = "not_yet", 409, 9, true,
+        "What is waited for has not happened yet.",
+        "A normal stop: wait again, or run `tenure explain` on the task.";
 }
 
 /// What each exit code of the command line means: the help and the reference page print this table.

@@ -10,6 +10,7 @@ use crate::model::refusal::Refusal;
 use crate::model::time::FleetTime;
 use crate::rules::Rule;
 use crate::rules::session::heard_of;
+use crate::rules::wait::Patience;
 use crate::working_set::{Need, Step, WorkingSet};
 
 /// Calls a macro with every operation: the one list. A surface that wants all operations starts here.
@@ -24,7 +25,7 @@ macro_rules! with_operations {
             task::DeferTask, task::ResumeTask, task::ArchiveTask, task::CancelTask,
             task::ReopenTask, task::ForceRelease,
             graph::AddDependency, graph::RemoveDependency, graph::ListDependencies, graph::RaiseBlocker, graph::ResolveBlocker,
-            queue::Ready, queue::Explain, queue::Next,
+            queue::Ready, queue::Explain, queue::Next, wait::Wait,
             ownership::Claim, ownership::Heartbeat, ownership::WriteNote, ownership::WriteCheckpoint,
             ownership::HandOff, ownership::Release, ownership::Close, ownership::Dispose, ownership::Reconcile,
             ownership::ShowRecovery,
@@ -91,6 +92,12 @@ macro_rules! any_operation {
             #[must_use]
             pub fn scope(&self, call: &Call) -> Vec<Need> {
                 match self { $($(#[$meta])* Self::$name(operation) => operation.scope(call),)+ }
+            }
+
+            /// How long its caller lets it wait for another outcome, and what may bring one.
+            #[must_use]
+            pub fn patience(&self) -> Option<Patience> {
+                match self { $($(#[$meta])* Self::$name(operation) => operation.patience(),)+ }
             }
 
             /// Decides it. The answer is returned as it is stored in a receipt.

@@ -15,6 +15,7 @@ pub mod record;
 pub mod session;
 pub mod task;
 pub mod view;
+pub mod wait;
 
 #[cfg(feature = "dummy-operation")]
 pub mod dummy;

@@ -34,6 +34,10 @@ input! {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[cfg_attr(feature = "cli", arg(long))]
         pub no_recovery: bool,
+        /// How long to wait inside the call until the claim can be granted, in milliseconds (up to 60000)
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(skip))]
+        pub wait_ms: Option<i64>,
     }
 }
 operation!(Claim -> Claimed, "claim", Post "/claims", Write, Session, None,

@@ -11,12 +11,13 @@ use super::finish::{close_command, end_attempt};
 use super::readiness::put;
 use super::status::status;
 use super::view::{brief, recovery_packet};
+use super::wait::{Patience, check_wait};
 use super::{Rule, caller, calling_session, project, queue};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptMode, AttemptState, EntryKind};
 use crate::model::event::EventKind;
 use crate::model::ids::{AttemptId, Generation, ProjectKey, TaskId};
-use crate::model::limits::{LIST_ITEMS, check_count, heartbeat_ms};
+use crate::model::limits::heartbeat_ms;
 use crate::model::project::{Project, Recovery};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::session::{Served, Session};
@@ -52,7 +53,12 @@ impl Rule for Claim {
         needs
     }
 
+    fn patience(&self) -> Option<Patience> {
+        Patience::new(self.wait_ms, self.task.as_ref(), &self.projects)
+    }
+
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Claimed> {
+        check_wait(self.wait_ms)?;
         let session = caller(call)?.clone();
         match &self.task {
             Some(id) if !self.projects.is_empty() && !self.projects.contains(&id.project) => {
@@ -65,13 +71,21 @@ impl Rule for Claim {
     }
 }
 
-/// Claims the task that the caller names, or says exactly why not.
-fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId) -> Step<Claimed> {
+/// A task that a session can have.
+pub enum Obtainable {
+    /// It holds it already.
+    Held(Attempt),
+    /// Nobody does.
+    Free(Task),
+}
+
+/// Whether a session can have the task that it names, or exactly why not.
+pub fn obtainable(set: &WorkingSet, call: &Call, session: &Session, id: &TaskId) -> Step<Obtainable> {
     let task = set.existing_task(id)?;
     if let Some(attempt) = set.current_attempt(&task)? {
         if attempt.is_live(call.now.fleet) {
             if attempt.session == session.id {
-                return answer(set, call, &attempt, true);
+                return Ok(Obtainable::Held(attempt));
             }
             return Err(lease_held(call, &attempt).into());
         }
@@ -94,35 +108,54 @@ fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId
         let detail = format!("{id} requires {}, which this session does not offer", missing.join(", "));
         return Err(Refusal::new(Code::NotReady, detail).next("open a session that offers it").into());
     }
-    grant(set, call, session, task)
+    let project = project::existing(set, &id.project)?;
+    match limit_reached(set, call, session, &project)? {
+        Some(refusal) => Err(refusal.into()),
+        None => Ok(Obtainable::Free(task)),
+    }
+}
+
+/// Claims the task that the caller names, or says exactly why not.
+fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId) -> Step<Claimed> {
+    match obtainable(set, call, session, id)? {
+        Obtainable::Held(attempt) => answer(set, call, &attempt, true),
+        Obtainable::Free(task) => grant(set, call, session, task),
+    }
 }
 
 /// Claims the next task that is eligible in the caller's projects.
 fn claim_next(set: &mut WorkingSet, call: &Call, session: &Session, claim: &Claim) -> Step<Claimed> {
-    check_count("projects", claim.projects.len(), LIST_ITEMS)?;
-    if claim.projects.is_empty() {
-        return Err(Refusal::new(Code::AmbiguousProject, "neither a task nor a project is named").into());
-    }
-    let projects: Vec<Project> =
-        claim.projects.iter().map(|key| project::existing(set, key)).collect::<Step<_>>()?;
+    let projects = project::named(set, &claim.projects)?;
     if !claim.another
         && let Some(attempt) = held_by(set, call, &session.id, &claim.projects)?.first()
     {
         return answer(set, call, attempt, true);
     }
-    match choose(set, call, session, &projects, claim.no_recovery)? {
-        Choice::Fresh(task) | Choice::Recovery(task) => grant(set, call, session, task),
+    let task = chosen(set, call, session, &projects, claim.no_recovery)?;
+    grant(set, call, session, task)
+}
+
+/// The task that a session gets when it names none, or why there is none.
+pub fn chosen(
+    set: &WorkingSet,
+    call: &Call,
+    session: &Session,
+    projects: &[Project],
+    no_recovery: bool,
+) -> Step<Task> {
+    match choose(set, call, session, projects, no_recovery)? {
+        Choice::Fresh(task) | Choice::Recovery(task) => Ok(task),
         Choice::Nothing(Some(limit)) => Err(limit.into()),
-        Choice::Nothing(None) => Err(queue::nothing_eligible(set, call, &claim.projects)?.into()),
+        Choice::Nothing(None) => {
+            let keys: Vec<ProjectKey> = projects.iter().map(|project| project.key.clone()).collect();
+            Err(queue::nothing_eligible(set, call, &keys)?.into())
+        }
     }
 }
 
 /// Gives the task to the session: ends what expired, raises the generation, starts the attempt.
 fn grant(set: &mut WorkingSet, call: &Call, session: &Session, task: Task) -> Step<Claimed> {
     let project = project::existing(set, &task.id.project)?;
-    if let Some(refusal) = limit_reached(set, call, session, &project)? {
-        return Err(refusal.into());
-    }
     let envelope = &call.envelope;
     let (Some(token_hash), Some(claim_operation)) = (envelope.token_hash, envelope.operation_id.clone())
     else {

@@ -7,6 +7,7 @@ use crate::model::session::Session;
 use crate::operation::Operation;
 use crate::operation::view::AsOf;
 use crate::working_set::{Need, Step, WorkingSet};
+use wait::Patience;
 
 pub mod attention;
 pub mod cancel;
@@ -32,6 +33,7 @@ pub mod session;
 pub mod status;
 pub mod task;
 pub mod view;
+pub mod wait;
 
 /// How an operation is decided.
 pub trait Rule: Operation {
@@ -39,6 +41,11 @@ pub trait Rule: Operation {
     /// missing is loaded when the rule asks for it.
     fn scope(&self, _call: &Call) -> Vec<Need> {
         Vec::new()
+    }
+
+    /// How long its caller lets it wait for another outcome than a refusal, and what may bring one.
+    fn patience(&self) -> Option<Patience> {
+        None
     }
 
     /// Decides. A refusal leaves nothing behind, whatever was written to the working set before it.

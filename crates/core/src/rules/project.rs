@@ -8,7 +8,7 @@ use super::{Rule, as_of};
 use crate::envelope::Call;
 use crate::model::event::EventKind;
 use crate::model::ids::ProjectKey;
-use crate::model::limits::{LEASE_MS_MAX, LINE_BYTES, check_line};
+use crate::model::limits::{LEASE_MS_MAX, LINE_BYTES, LIST_ITEMS, check_count, check_line};
 use crate::model::project::{Binding, Policy, Project, Workflow};
 use crate::model::refusal::{Code, Refusal};
 use crate::operation::project::{
@@ -22,6 +22,15 @@ pub fn existing(set: &WorkingSet, key: &ProjectKey) -> Step<Project> {
     set.project(key)?.ok_or_else(|| {
         Refusal::not_found("project", key).next("`tenure project list` shows the projects").into()
     })
+}
+
+/// The projects that a caller names to take work from: at least one.
+pub fn named(set: &WorkingSet, keys: &[ProjectKey]) -> Step<Vec<Project>> {
+    check_count("projects", keys.len(), LIST_ITEMS)?;
+    if keys.is_empty() {
+        return Err(Refusal::new(Code::AmbiguousProject, "neither a task nor a project is named").into());
+    }
+    keys.iter().map(|key| existing(set, key)).collect()
 }
 
 impl Rule for CreateProject {

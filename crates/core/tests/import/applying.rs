@@ -121,7 +121,13 @@ fn unfinished_work_is_taken_over_by_recovery_and_never_as_fresh_work() {
     let attempt = task.current_attempt().expect("an imported attempt");
     let attempt = store.set.attempts.get(&attempt).flatten().expect("an attempt");
     assert_eq!((attempt.state, task.queue()), (AttemptState::Imported, Queue::Held));
-    let claim = Claim { task: Some(task.id), projects: Vec::new(), another: false, no_recovery: false };
+    let claim = Claim {
+        task: Some(task.id),
+        projects: Vec::new(),
+        another: false,
+        no_recovery: false,
+        wait_ms: None,
+    };
     let claimed = store.run(&claim).expect("claimed");
     assert_eq!((claimed.mode, claimed.generation.0), (AttemptMode::Recovery, 2));
     assert!(claimed.recovery.is_some());

@@ -12,4 +12,5 @@ mod random;
 mod readiness;
 mod refusals;
 mod sessions;
+mod waiting;
 mod world;

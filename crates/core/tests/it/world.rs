@@ -148,6 +148,7 @@ impl World {
             projects: if task.is_some() { Vec::new() } else { vec!["p".parse().expect("a key")] },
             another: true,
             no_recovery: false,
+            wait_ms: None,
         };
         self.typed(agent, &claim)
     }

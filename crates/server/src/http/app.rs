@@ -5,14 +5,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tenure_core::model::limits::IMPORTS_BYTES;
+use tenure_core::model::ids::EventNumber;
+use tenure_core::model::limits::{FOLLOWERS, IMPORTS_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
+use tenure_core::operation::Effect;
 use tokio::sync::{Semaphore, watch};
 
 use tenure_engine::clock::{Clocks, MachineClocks};
 use tenure_engine::store::driver::{Class, StoreError};
 use tenure_engine::{Command, Engine, Failure, Info, Outcome};
+
+use super::waiters::Waiters;
 
 /// How long one write probe answers for.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
@@ -30,6 +34,12 @@ pub struct App {
     /// A walk along the whole event chain is worth one thread, not sixteen.
     pub(super) audits: Arc<Semaphore>,
     pub(super) imports: Semaphore,
+    /// Room for those who follow the record.
+    pub(super) followers: Arc<Semaphore>,
+    /// Who waits for something to happen.
+    pub(super) waiters: Arc<Waiters>,
+    /// The number of the last event that was heard of.
+    pub(super) head: watch::Sender<EventNumber>,
     /// A byte of room for each byte of an import's request that is here.
     pub(super) import_room: Semaphore,
     stop: watch::Sender<bool>,
@@ -52,10 +62,29 @@ impl Drop for Ticket {
     }
 }
 
+/// A request that only waits; it counts again when this is dropped.
+pub(super) struct AtRest<'a>(&'a AtomicUsize);
+
+impl Drop for AtRest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 impl App {
     /// Serves an open store that lies in a folder.
     pub fn new(engine: Engine, folder: PathBuf) -> Result<Arc<Self>, StoreError> {
+        let waiters = Arc::<Waiters>::default();
+        let head = watch::Sender::new(EventNumber(0));
+        let (hearing, heads) = (waiters.clone(), head.clone());
+        engine.hear(Box::new(move |news| {
+            heads.send_replace(news.event);
+            hearing.hear(news);
+        }));
         Ok(Arc::new(Self {
+            waiters,
+            head,
+            followers: Arc::new(Semaphore::new(FOLLOWERS)),
             store: engine.info()?,
             engine,
             folder,
@@ -92,6 +121,14 @@ impl App {
         }
     }
 
+    /// What a caller hears of a failure.
+    pub(super) fn refusal(&self, failure: Failure) -> Refusal {
+        if let Failure::CannotTell(error) = &failure {
+            self.store_failed(error);
+        }
+        failure.into()
+    }
+
     pub(super) fn enter(self: &Arc<Self>) -> Ticket {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
@@ -108,8 +145,24 @@ impl App {
         self.queued.load(Ordering::SeqCst)
     }
 
+    /// Does not count the request that calls as one in flight while it only waits.
+    pub(super) fn rest(&self) -> AtRest<'_> {
+        self.in_flight.fetch_sub(1, Ordering::SeqCst);
+        AtRest(&self.in_flight)
+    }
+
+    /// Asks for an operation: a question on a thread that may block, a mutation of the writer.
+    pub(super) async fn ask(self: &Arc<Self>, command: Command) -> Outcome {
+        if command.operation.spec().effect != Effect::Read {
+            return self.submit(command).await;
+        }
+        let Command { operation, envelope } = command;
+        let answered = self.blocking(move |app| app.engine.read(&operation, &envelope)).await;
+        answered.unwrap_or_else(|refusal| Err(Failure::Refused(refusal)))
+    }
+
     /// Hands a mutation to the writer and waits for its commit.
-    pub(super) async fn submit(&self, command: Command) -> Outcome {
+    async fn submit(&self, command: Command) -> Outcome {
         let (reply, answer) = tokio::sync::oneshot::channel();
         // A caller that has gone away does not take its command back: it asks again with the same operation id.
         let queued = self.queued.clone();

@@ -71,8 +71,11 @@ pub(super) struct DaemonInfo {
     /// The process.
     pid: u32,
     /// Whether requests other than this one are in flight or commands wait for their commit. A busy daemon is not
-    /// replaced by another version's; leases that live do not make it busy, because they outlive it.
+    /// replaced by another version's; leases that live do not make it busy, because they outlive it, nor do requests
+    /// that only wait or follow, because they are made again.
     busy: bool,
+    /// How many requests wait for something to happen.
+    waiting: usize,
     /// How many commands wait for their commit, also those whose callers have gone away.
     queued: usize,
     /// When the process started, in milliseconds since 1970.
@@ -173,6 +176,7 @@ pub(super) async fn info(State(app): State<Arc<App>>) -> Response {
         schema: app.store.schema,
         pid: std::process::id(),
         busy: app.is_busy(),
+        waiting: app.waiters.count(),
         queued: app.queued(),
         started_at: app.started_at,
     })

@@ -5,15 +5,18 @@ mod app;
 mod attend;
 mod backup;
 mod fields;
+mod follow;
 mod headers;
 mod health;
 mod lost;
 mod method;
 mod openapi;
+mod patience;
 mod problem;
 mod request;
 mod response;
 mod routes;
+mod waiters;
 
 use std::sync::Arc;
 

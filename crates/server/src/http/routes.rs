@@ -11,16 +11,16 @@ use axum::routing::on;
 use serde_json::{Map, Value};
 use tenure_core::model::limits::{BODY_BYTES, IMPORT_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::Spec;
 use tenure_core::operation::catalog::{self, AnyOperation, Entry};
-use tenure_core::operation::{Effect, Spec};
 use tenure_core::wire;
-use tenure_engine::{Command, Failure};
+use tenure_engine::Command;
 
 use super::app::App;
 use super::attend::Asked;
 use super::fields::Fields;
 use super::problem::Refused;
-use super::{headers, method, request, response};
+use super::{follow, headers, method, patience, request, response};
 
 /// Everything that is known of a route before a request comes.
 struct Route {
@@ -63,8 +63,7 @@ impl Route {
 async fn handle(app: Arc<App>, route: Arc<Route>, request: Request) -> Response {
     let mut asked = Asked { operation: route.spec.name, effect: route.spec.effect, operation_id: None };
     let mut response = match answer(&app, &route, request, &mut asked).await {
-        Ok(json) if route.is_revised => response::tagged(json),
-        Ok(json) => response::json(json),
+        Ok(response) => response,
         Err(refused) => refused.into_response(),
     };
     response.extensions_mut().insert(asked);
@@ -76,7 +75,7 @@ async fn answer(
     route: &Arc<Route>,
     request: Request,
     asked: &mut Asked,
-) -> Result<String, Refused> {
+) -> Result<Response, Refused> {
     let (mut parts, body) = request.into_parts();
     headers::require_session(&route.spec, &parts.headers)?;
     let envelope = headers::envelope(&route.spec, &parts.headers)?;
@@ -101,16 +100,14 @@ async fn answer(
         (route.read)(Value::Object(map))?
     };
 
-    let outcome = match route.spec.effect {
-        Effect::Read => app.blocking(move |app| app.engine.read(&operation, &envelope)).await?,
-        Effect::Write | Effect::Light => app.submit(Command { operation, envelope }).await,
-    };
-    outcome.map_err(|failure| {
-        if let Failure::CannotTell(error) = &failure {
-            app.store_failed(error);
-        }
-        Refusal::from(failure).into()
-    })
+    if let AnyOperation::ListEvents(events) = &operation
+        && follow::is_wanted(&parts.headers)
+    {
+        return follow::follow(app, events.clone(), &parts.headers).await;
+    }
+    let outcome = patience::ask(app, Command { operation, envelope }).await;
+    let json = outcome.map_err(|failure| app.refusal(failure))?;
+    Ok(if route.is_revised { response::tagged(json) } else { response::json(json) })
 }
 
 /// Adds to the body's fields what path, query and `If-Match` say.

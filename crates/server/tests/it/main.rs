@@ -1,9 +1,11 @@
 //! The surface as a client meets it: real daemons on real sockets, spoken to in raw HTTP.
 
 mod daemon;
+mod following;
 mod gate;
 mod input;
 mod lifecycle;
 mod patience;
 mod shapes;
+mod waiting;
 mod wire;

@@ -66,6 +66,12 @@ impl Request {
         self.without("Idempotency-Key").header("Idempotency-Key", key)
     }
 
+    /// The same, for an answer that comes as it happens.
+    pub fn as_it_happens(&self) -> Self {
+        let (line, headers, body) = (self.line.clone(), self.headers.clone(), self.body.clone());
+        Self { line, headers, body }.header("Accept", "text/event-stream")
+    }
+
     pub fn json(self, body: &str) -> Self {
         self.header("Content-Type", "application/json").body(body.as_bytes())
     }

@@ -4,6 +4,7 @@
 mod clocks;
 mod cuts;
 mod exports;
+mod followers;
 mod full_disk;
 mod imports;
 mod kills;
@@ -16,3 +17,4 @@ mod requests;
 mod restoring;
 mod secrets;
 mod starting;
+mod waiters;

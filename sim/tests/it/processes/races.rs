@@ -27,11 +27,17 @@ pub fn create_project(agent: &Agent) {
 }
 
 pub fn next() -> Claim {
-    Claim { task: None, projects: vec![store::project()], another: true, no_recovery: false }
+    Claim { task: None, projects: vec![store::project()], another: true, no_recovery: false, wait_ms: None }
 }
 
 pub fn named(task: &TaskId) -> Claim {
-    Claim { task: Some(task.clone()), projects: Vec::new(), another: false, no_recovery: false }
+    Claim {
+        task: Some(task.clone()),
+        projects: Vec::new(),
+        another: false,
+        no_recovery: false,
+        wait_ms: None,
+    }
 }
 
 fn task(number: u32) -> TaskId {

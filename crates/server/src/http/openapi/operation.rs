@@ -12,6 +12,7 @@ use tenure_core::wire;
 use super::parameters;
 use super::response::{by_status, done, problem, refused};
 use crate::http::fields::Fields;
+use crate::http::follow;
 
 /// Describes one operation.
 pub(super) fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
@@ -84,6 +85,13 @@ fn responses(entry: &Entry, answer: &Value) -> Value {
     if Fields::revised(entry) {
         done["headers"] = json!({ "ETag": {
             "description": "The revision of the task or project, in quotes.", "schema": { "type": "string" },
+        } });
+    }
+    if entry.spec.name == follow::OPERATION {
+        done["content"][wire::EVENT_STREAM] = json!({ "schema": {
+            "type": "string",
+            "description": "The same events as they happen, for who accepts this type: server-sent events without an \
+                end, each with its cursor as `id`, its kind as `event` and itself as `data`.",
         } });
     }
     let mut responses = Map::from_iter([("200".to_owned(), done)]);

@@ -5,6 +5,8 @@ use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::{Access, Effect, Fencing};
 use tenure_core::wire;
 
+use crate::http::follow;
+
 /// The headers that mean something to an operation.
 pub(super) fn of(entry: &Entry, has_revision: bool) -> Vec<Value> {
     let spec = entry.spec;
@@ -20,6 +22,9 @@ pub(super) fn of(entry: &Entry, has_revision: bool) -> Vec<Value> {
     }
     if spec.name == "claim" {
         names.push(wire::TOKEN_HASH);
+    }
+    if spec.name == follow::OPERATION {
+        names.push(wire::LAST_EVENT_ID);
     }
     if has_revision {
         names.push("If-Match");
@@ -64,6 +69,12 @@ pub(super) fn all() -> Value {
             true,
             "SHA-256 of the lease token that the client derived from this claim.",
             secret,
+        ),
+        (
+            wire::LAST_EVENT_ID,
+            false,
+            "For a stream of events: the id of the last one that was seen. It counts before `after`.",
+            json!({ "type": "string", "pattern": "^[0-9]+-[0-9]+$" }),
         ),
         (
             "If-Match",

@@ -1,0 +1,75 @@
+//! Waiting.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use schemars::SchemaGenerator;
+use tenure_client::ask::Answered;
+use tenure_client::failure::Failure;
+use tenure_core::model::limits::WAIT_MS_MAX;
+use tenure_core::operation::record::ListEvents;
+use tenure_core::operation::wait::{self, Until, Waited};
+use tenure_core::rules::wait::Patience;
+
+use crate::context::Context;
+use crate::duration;
+use crate::on_work::OnWork;
+use crate::stop::Stop;
+
+/// How long a wait lasts when nobody says so.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+// Its help is the operation's own comment, which a doc comment here would replace.
+#[derive(Args)]
+#[group(skip)]
+#[command(after_help = "Examples:\n  \
+    tenure wait --timeout 10m\n  \
+    tenure wait afc-1\n  \
+    tenure wait afc-1 --until ready\n\n\
+    A wait that times out ends with exit code 9 and says why.")]
+pub struct Wait {
+    #[command(flatten)]
+    operation: OnWork<wait::Wait>,
+    /// How long to wait at most, e.g. 90s or 5m; a minute when absent, and 0s looks once
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+}
+
+/// Waits and says what happened.
+pub fn run(command: Wait, context: &Context) -> Result<(), Stop> {
+    context.check_fields(SchemaGenerator::subschema_for::<Waited>)?;
+    let deadline = Instant::now() + command.timeout.unwrap_or(TIMEOUT);
+    let (mut wait, operand) = command.operation.resolve(context)?;
+    if wait.until == Some(Until::Changed) && wait.after.is_none() {
+        let newest = ListEvents { after: None, newest: true, task: None, limit: Some(1) };
+        wait.after = Some(context.call(&newest)?.value.cursor);
+    }
+    loop {
+        let wait = wait::Wait { wait_ms: Some(part_of(deadline)), ..wait.clone() };
+        match context.call_on(&wait, operand.as_deref()) {
+            Err(stop) if Instant::now() < deadline && may_pass(&stop) => {}
+            outcome => return context.print(&outcome?),
+        }
+    }
+}
+
+/// Waits for a part of the time that is left, or until there is something to claim.
+pub fn once(wait: &wait::Wait, deadline: Instant, context: &Context) -> Result<(), Stop> {
+    let wait = wait::Wait { wait_ms: Some(part_of(deadline)), ..wait.clone() };
+    let waited: Result<Answered<Waited>, Stop> = context.call(&wait);
+    match waited {
+        Err(stop) if !may_pass(&stop) => Err(stop),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// How long one request waits: what is left, within the limit.
+fn part_of(deadline: Instant) -> i64 {
+    let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+    i64::try_from(left).unwrap_or(i64::MAX).min(WAIT_MS_MAX)
+}
+
+/// Whether a bad end may be another one later.
+pub fn may_pass(stop: &Stop) -> bool {
+    matches!(stop, Stop::Failure(Failure::Refused(refusal)) if Patience::is_worth_it(refusal))
+}

@@ -1,0 +1,189 @@
+//! Waiting: whether what somebody waits for is there, and if not, whether it is worth waiting for.
+//!
+//! A rule never waits. It refuses, and whoever serves the caller asks again when there is news, for as long as the
+//! caller's [`Patience`] lasts.
+
+use serde_json::Value;
+
+use super::claim::{Obtainable, chosen, obtainable};
+use super::status::status;
+use super::view::summary;
+use super::{Rule, as_of, caller, calling_session, project};
+use crate::envelope::Call;
+use crate::model::ids::{EventCursor, ProjectKey, TaskId};
+use crate::model::limits::WAIT_MS_MAX;
+use crate::model::refusal::{Code, Refusal};
+use crate::model::status::Status;
+use crate::model::task::Task;
+use crate::operation::wait::{Until, Wait, Waited};
+use crate::working_set::{Need, Page, Step, Stop, WorkingSet};
+
+/// How long a request may wait, and for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patience {
+    /// Milliseconds.
+    pub wait_ms: i64,
+    /// What may bring another outcome.
+    pub topic: Topic,
+}
+
+/// What those who wait are woken by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Topic {
+    /// Something happens to a task.
+    Task(TaskId),
+    /// Work that can perhaps be taken in one of these projects. One who waits is woken per freed task.
+    Work(Vec<ProjectKey>),
+}
+
+impl Patience {
+    /// The patience of a request that names a time, within the limit, and a task or projects.
+    #[must_use]
+    pub fn new(wait_ms: Option<i64>, task: Option<&TaskId>, projects: &[ProjectKey]) -> Option<Self> {
+        let wait_ms = wait_ms.filter(|wait_ms| (1..=WAIT_MS_MAX).contains(wait_ms))?;
+        let topic = task.map_or_else(|| Topic::Work(projects.to_vec()), |task| Topic::Task(task.clone()));
+        Some(Self { wait_ms, topic })
+    }
+
+    /// Whether a refusal may become another answer by waiting.
+    #[must_use]
+    pub fn is_worth_it(refusal: &Refusal) -> bool {
+        PASSING.contains(&refusal.code) && !names_what_is_over(refusal)
+    }
+}
+
+/// Refusals that time or the work of others can end.
+const PASSING: [Code; 6] = [
+    Code::NothingEligible,
+    Code::NotYet,
+    Code::NotReady,
+    Code::LimitReached,
+    Code::LeaseHeld,
+    Code::Reserved,
+];
+
+fn names_what_is_over(refusal: &Refusal) -> bool {
+    let status = refusal.facts.get("status").and_then(Value::as_str).and_then(|status| status.parse().ok());
+    matches!(status, Some(Status::Done | Status::Cancelled | Status::Archived))
+}
+
+/// Refuses a time to wait that is out of bounds.
+pub fn check_wait(wait_ms: Option<i64>) -> Result<(), Refusal> {
+    match wait_ms {
+        Some(wait_ms) if !(0..=WAIT_MS_MAX).contains(&wait_ms) => {
+            let wrong = format!("is {wait_ms}, not 0 to {WAIT_MS_MAX}");
+            Err(Refusal::field("wait_ms", &wrong, "wait again when the time is over"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+impl Rule for Wait {
+    fn scope(&self, call: &Call) -> Vec<Need> {
+        let session = calling_session(call);
+        let projects = self.task.iter().map(|task| &task.project).chain(&self.projects);
+        let mut needs: Vec<Need> = projects
+            .flat_map(|key| {
+                let served = session.clone().map(|session| Need::Served(session, key.clone()));
+                served.into_iter().chain([Need::Project(key.clone()), Need::Tallies(key.clone())])
+            })
+            .collect();
+        needs.extend(self.task.clone().map(Need::Task));
+        needs
+    }
+
+    fn patience(&self) -> Option<Patience> {
+        Patience::new(self.wait_ms, self.task.as_ref(), &self.projects)
+    }
+
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Waited> {
+        check_wait(self.wait_ms)?;
+        let until = self.until.unwrap_or(Until::Finished);
+        if self.after.is_some() && until != Until::Changed {
+            return Err(Refusal::field("after", "has a meaning with `changed` only", "leave it out").into());
+        }
+        match &self.task {
+            Some(_) if !self.projects.is_empty() => {
+                Err(Refusal::field("projects", "are named beside a task", "name the task alone").into())
+            }
+            Some(id) => {
+                let task = set.existing_task(id)?;
+                match until {
+                    Until::Finished => finished(set, call, &task),
+                    Until::Ready => ready(set, call, &task),
+                    Until::Changed => changed(set, call, &task, self.after),
+                }
+            }
+            None if self.until.is_some() => {
+                let wrong = "is said without a task";
+                Err(Refusal::field("until", wrong, "name the task, or leave it out to wait for work").into())
+            }
+            None => work(set, call, &self.projects),
+        }
+    }
+}
+
+fn work(set: &WorkingSet, call: &Call, projects: &[ProjectKey]) -> Step<Waited> {
+    let projects = project::named(set, projects)?;
+    let task = match chosen(set, call, caller(call)?, &projects, false) {
+        Err(Stop::Refused(limit)) if limit.code == Code::LimitReached => return Err(as_not_yet(*limit)),
+        other => other?,
+    };
+    answer(set, call, &task.id, format!("tenure claim {}", task.id))
+}
+
+fn finished(set: &WorkingSet, call: &Call, task: &Task) -> Step<Waited> {
+    if task.lifecycle.is_finished() {
+        return answer(set, call, &task.id, format!("tenure show {}", task.id));
+    }
+    Err(not_yet(set, call, task, "is not finished")?.into())
+}
+
+/// A task is waited for until a claim of it would succeed. What refuses that claim says why it is not yet so.
+fn ready(set: &WorkingSet, call: &Call, task: &Task) -> Step<Waited> {
+    if task.lifecycle.is_finished() {
+        let detail = format!("{} is over, so it will not be ready", task.id);
+        return Err(Refusal::new(Code::StateConflict, detail)
+            .next(format!("tenure show {}", task.id))
+            .into());
+    }
+    match obtainable(set, call, caller(call)?, &task.id) {
+        Ok(Obtainable::Free(_)) => answer(set, call, &task.id, format!("tenure claim {}", task.id)),
+        Ok(Obtainable::Held(_)) => {
+            answer(set, call, &task.id, "go on with it: this session holds it".to_owned())
+        }
+        Err(Stop::Refused(refusal)) => Err(as_not_yet(*refusal)),
+        Err(Stop::Need(needs)) => Err(Stop::Need(needs)),
+    }
+}
+
+/// What refuses a claim now, as the reason that a wait for it goes on.
+fn as_not_yet(refusal: Refusal) -> Stop {
+    Refusal { code: Code::NotYet, ..refusal }.into()
+}
+
+fn changed(set: &WorkingSet, call: &Call, task: &Task, after: Option<EventCursor>) -> Step<Waited> {
+    let Some(after) = after else {
+        let remedy = "pass `as_of.event` of an earlier answer";
+        return Err(Refusal::field("after", "is missing: `changed` counts from a moment", remedy).into());
+    };
+    if after.epoch != call.epoch {
+        return Err(Refusal::restored("the cursor", after.epoch.0, call.epoch.0).into());
+    }
+    let newest = set.page(&Page::NewestEvents { task: Some(task.id.clone()), count: 1 })?.events().0;
+    if newest.last().is_some_and(|stored| stored.event.number > after.number) {
+        return answer(set, call, &task.id, format!("tenure events --task {} --after {after}", task.id));
+    }
+    Err(not_yet(set, call, task, &format!("has not changed since {after}"))?.into())
+}
+
+fn not_yet(set: &WorkingSet, call: &Call, task: &Task, what: &str) -> Step<Refusal> {
+    let status = status(set, call.now, task)?;
+    let detail = format!("{} {what}: it is {status}", task.id);
+    let refusal = Refusal::new(Code::NotYet, detail).next(format!("tenure explain {}", task.id));
+    Ok(refusal.fact("status", status.as_str()))
+}
+
+fn answer(set: &WorkingSet, call: &Call, id: &TaskId, next: String) -> Step<Waited> {
+    Ok(Waited { task: summary(set, call, id)?, next, as_of: as_of(set, call) })
+}

@@ -1,0 +1,54 @@
+//! Asking with patience: while the answer is a refusal that may pass, the caller's place is kept and it is asked again
+//! when there is news.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::model::limits::{RECHECK_MS, WAITERS, counted};
+use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::Effect;
+use tenure_core::rules::wait::Patience;
+use tenure_engine::{Command, Failure, Outcome};
+use tokio::time::Instant;
+
+use super::app::App;
+use super::waiters::Wake;
+
+/// Asks once, or for as long as the request has patience.
+pub(super) async fn ask(app: &Arc<App>, command: Command) -> Outcome {
+    let Some(Patience { wait_ms, topic }) = command.operation.patience() else {
+        return app.ask(command).await;
+    };
+    let deadline = Instant::now() + Duration::from_millis(wait_ms.unsigned_abs());
+    // The place comes before the first look, so that nothing is missed between the two.
+    let Some(place) = app.waiters.enter(topic) else { return Err(Failure::Refused(full())) };
+    let takes = command.operation.spec().effect != Effect::Read;
+    let mut stopping = app.stop().subscribe();
+    let mut wake: Option<Wake> = None;
+    loop {
+        let outcome = app.ask(command.clone()).await;
+        match (&outcome, wake.take()) {
+            (Ok(_), Some(wake)) if takes => wake.used(),
+            (Ok(_), Some(wake)) => wake.told(),
+            // Whoever is next may be able to take what this one could not.
+            (_, unused) => drop(unused),
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        match &outcome {
+            Err(Failure::Refused(refusal)) if !left.is_zero() && Patience::is_worth_it(refusal) => {}
+            _ => return outcome,
+        }
+        let _at_rest = app.rest();
+        tokio::select! {
+            _ = stopping.wait_for(|stop| *stop) => {
+                return Err(Failure::Refused(Refusal::new(Code::CannotTell, "the coordinator is closing")));
+            }
+            woken = place.woken(left.min(Duration::from_millis(RECHECK_MS))) => wake = woken,
+        }
+    }
+}
+
+fn full() -> Refusal {
+    let detail = format!("{} are waiting already", counted(WAITERS as u64, "request"));
+    Refusal::new(Code::Overloaded, detail).next("ask without waiting, or again later")
+}
