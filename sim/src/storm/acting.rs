@@ -37,7 +37,8 @@ impl World {
         let own = if held.is_empty() || elsewhere { &all } else { &held };
         let (task, other) = (self.one_of(own), self.one_of(&all));
         let seen = task.map(|task| ask(&mut self.store, ShowTask { task, entries: None }).task);
-        let project_revision = if all.is_empty() { 0 } else { self.project_revision() };
+        let looks_up = !all.is_empty() && self.dice.below(16) == 0;
+        let project_revision = looks_up.then(|| self.project_revision());
         let colleague = usize::try_from(self.below(self.records.len() as u64)).expect("few");
         Surroundings {
             now: self.agenda.now,

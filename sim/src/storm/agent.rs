@@ -277,8 +277,8 @@ pub struct Surroundings {
     pub more: bool,
     /// What the wall clock shows.
     pub wall: i64,
-    /// The revision of the project.
-    pub project_revision: u64,
+    /// The revision of the project, if it looks at that.
+    pub project_revision: Option<u64>,
     /// Everything shall come to its end.
     pub calm: bool,
     /// A number that no other request has.

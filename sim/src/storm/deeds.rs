@@ -31,8 +31,8 @@ pub struct Scene<'s> {
     pub calm: bool,
     /// What the wall clock shows.
     pub wall: i64,
-    /// The revision of the project.
-    pub project_revision: u64,
+    /// The revision of the project, if the agent looks at that.
+    pub project_revision: Option<u64>,
     /// A text that is in no other request.
     pub text: &'s str,
     /// A number that no other request has.
@@ -116,8 +116,8 @@ const DEEDS: &[Deed] = &[
         it.on_task(json!({ "number": blocker.number, "reason": it.text }))
     }),
     deed("project.create", [0, 1, 0], |it| Some(json!({ "key": format!("p{}", it.number) }))),
-    deed("project.edit", [0, 2, 0], |it| {
-        Some(json!({ "project": PROJECT, "revision": it.project_revision, "name": it.text }))
+    deed("project.edit", [0, 24, 0], |it| {
+        Some(json!({ "project": PROJECT, "revision": it.project_revision?, "name": it.text }))
     }),
     deed("project.bind", [0, 2, 0], |it| Some(it.place())),
     deed("project.unbind", [0, 2, 0], |it| Some(it.place())),

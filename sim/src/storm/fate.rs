@@ -223,7 +223,7 @@ impl Fate {
     /// What is shown of the task at a time is what the record makes of it. `past` are sessions of before a restore.
     pub fn shows(&mut self, status: Status, time: i64, past: Option<&BTreeSet<SessionId>>) -> Verdict {
         let stored = match self.lifecycle {
-            _ if self.archived => Some(Status::Archived),
+            Lifecycle::Done | Lifecycle::Cancelled if self.archived => Some(Status::Archived),
             Lifecycle::Done => Some(Status::Done),
             Lifecycle::Cancelled => Some(Status::Cancelled),
             Lifecycle::Planned => Some(Status::Planned),
