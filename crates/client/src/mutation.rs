@@ -29,7 +29,7 @@ pub fn perform(client: &Client, session: &Session, spec: &Spec, input: &Value) -
             if may_have_happened {
                 give_up(session, &request)?;
             } else {
-                settle(session, &request, |_| ())?;
+                conclude(session, &request, |_| ())?;
             }
             Err(failure)
         }
@@ -73,7 +73,7 @@ fn stored(
 fn resolve(client: &Client, session: &Session, abandoned: &Pending) -> Result<(), Failure> {
     let known = entries().into_iter().find(|entry| entry.spec.name == abandoned.operation);
     let Some(entry) = known else {
-        settle(session, abandoned, |_| ())?;
+        conclude(session, abandoned, |_| ())?;
         client.tell(&format!("left `{}` of another version of tenure unresolved", abandoned.operation));
         return Ok(());
     };
@@ -138,12 +138,12 @@ fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> R
         client.exchange(&route(spec, &request.input), &headers, patience(spec.name, &request.input));
     match &outcome {
         Ok(_) if spec.name == "session.close" => session.file.forget(&session.id)?,
-        Ok(answer) => settle(session, request, |record| {
+        Ok(answer) => conclude(session, request, |record| {
             aftermath::answered(record, spec.name, &request.input, answer, sent_at);
         })?,
         Err(Unanswered { failure, .. }) if failure.is_decided() => {
             let attempt = request.fence.as_ref().map(|(attempt, _)| attempt);
-            settle(session, request, |record| aftermath::refused(record, attempt, failure.code()))?;
+            conclude(session, request, |record| aftermath::refused(record, attempt, failure.code()))?;
         }
         Err(_) => {}
     }
@@ -160,7 +160,8 @@ fn give_up(session: &Session, request: &Pending) -> Result<(), Failure> {
     })
 }
 
-fn settle(session: &Session, request: &Pending, take: impl FnOnce(&mut Record)) -> Result<(), Failure> {
+/// Takes a request off the record whose outcome is decided, or that never happened.
+fn conclude(session: &Session, request: &Pending, take: impl FnOnce(&mut Record)) -> Result<(), Failure> {
     edit(session, |record| {
         record.pending.retain(|pending| pending.operation_id != request.operation_id);
         take(record);

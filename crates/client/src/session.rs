@@ -120,7 +120,7 @@ impl Session {
         let Some(Some(kept)) = kept else { return Self::open(client, identity, &Particulars::default()) };
         (record.session, record.secret) = (kept.session, kept.secret);
         let mut session = Self::from_record(&record, file)?;
-        let answer = session.tell(client, identity, particulars, &proves);
+        let answer = session.announce(client, identity, particulars, &proves);
         if answer.as_ref().is_err_and(Failure::is_decided) {
             session.file.edit(|found| found.successor = None)?;
         }
@@ -162,7 +162,7 @@ impl Session {
         }
     }
 
-    /// Tells the coordinator of the session and keeps what it answers.
+    /// Announces the session and keeps what the coordinator answers.
     fn introduce(
         &mut self,
         client: &Client,
@@ -171,7 +171,7 @@ impl Session {
     ) -> Result<(), Failure> {
         let parent =
             particulars.parent.as_ref().map(|parent| Self::of_id(client, parent)).transpose()?.flatten();
-        let answer = self.tell(client, identity, particulars, parent.as_ref().unwrap_or(self));
+        let answer = self.announce(client, identity, particulars, parent.as_ref().unwrap_or(self));
         if answer.as_ref().is_err_and(Failure::is_decided) {
             self.file.forget(&self.id)?;
         }
@@ -180,8 +180,8 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the coordinator of the session, with the proof of a session. Telling it again changes nothing.
-    fn tell(
+    /// Announces the session to the coordinator, with the proof of a session. To do so again changes nothing.
+    fn announce(
         &self,
         client: &Client,
         identity: &Identity,

@@ -17,16 +17,22 @@ pub enum Mutant {
     RestoreKeepsEpoch,
     /// A replay is judged by the lease that the original may have ended.
     ReplayNeedsLease,
+    /// A replay is answered with what would be said now instead of what was said.
+    ReplayAnswersAnew,
+    /// The epoch that a request names is not compared with the fleet's.
+    AnyEpoch,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::NoFence,
         Self::AliveAtDeadline,
         Self::ClaimUnready,
         Self::RestoreKeepsEpoch,
         Self::ReplayNeedsLease,
+        Self::ReplayAnswersAnew,
+        Self::AnyEpoch,
     ];
 
     /// Whether this mistake is being made on this thread.

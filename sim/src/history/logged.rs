@@ -15,9 +15,9 @@ pub fn what(operation: &str, generation: Option<u64>) -> Option<What> {
     match operation {
         "claim" => Some(What::Claim),
         "heartbeat" => Some(What::Renew(generation)),
-        "note" | "checkpoint" | "dispose" => Some(What::Write(generation)),
+        "note" | "checkpoint" | "dispose" | "reconcile" => Some(What::Write(generation)),
         "release" | "handoff" => Some(What::Release(generation)),
-        "close" => Some(What::Close(generation)),
+        "close" | "task.cancel" => Some(What::Close(generation)),
         _ => None,
     }
 }

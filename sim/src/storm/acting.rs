@@ -1,14 +1,20 @@
 //! The agents' side of a storm: their calls, the network between them and the coordinator, and their own mishaps.
 
 use serde_json::Value;
+use tenure_core::model::ids::TaskId;
 use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::project::ShowProject;
+use tenure_core::operation::task::ShowTask;
 use tenure_engine::Command;
 
 use super::agent::{Calling, Record, Surroundings, Temper};
+use super::check::ask;
 use super::coordinator::Waiting;
+use super::deeds;
 use super::trace::print_of;
 use super::weather::Fault;
 use super::world::{Caller, Happening, Heard, LEASE_MS, STORM_MS, TASKS_MAX, Told, World};
+use crate::place::PROJECT;
 
 /// How long a client waits for an answer before it asks again.
 const PATIENCE_MS: i64 = 1_500;
@@ -20,16 +26,42 @@ const WAY_MS: u64 = 5;
 const THINK_MS: u64 = 1_200;
 
 impl World {
-    pub(super) fn surroundings(&mut self) -> Surroundings {
+    /// What an agent with this file sees when it looks around.
+    pub(super) fn surroundings(&mut self, record: Option<usize>) -> Surroundings {
         self.requests += 1;
+        let all: Vec<TaskId> = self.judge.tasks().cloned().collect();
+        // What it holds may be gone since a restore; then there is nothing to see.
+        let held = record.into_iter().flat_map(|record| self.records[record].leases.keys());
+        let held: Vec<TaskId> = held.filter(|task| all.contains(task)).cloned().collect();
+        let elsewhere = !self.is_calm && self.dice.below(6) == 0;
+        let own = if held.is_empty() || elsewhere { &all } else { &held };
+        let (task, other) = (self.one_of(own), self.one_of(&all));
+        let seen = task.map(|task| ask(&mut self.store, ShowTask { task, entries: None }).task);
+        let looks_up = !all.is_empty() && self.dice.below(16) == 0;
+        let project_revision = looks_up.then(|| self.project_revision());
+        let colleague = usize::try_from(self.below(self.records.len() as u64)).expect("few");
         Surroundings {
             now: self.agenda.now,
             lease_ms: LEASE_MS,
-            tasks: self.judge.tasks(),
-            tasks_max: TASKS_MAX,
+            seen,
+            other,
+            colleague: self.records[colleague].name.clone(),
+            more: (all.len() as u64) < TASKS_MAX,
             calm: self.is_calm,
+            wall: self.machine.clocks(self.agenda.now).wall,
+            project_revision,
             number: self.requests,
         }
+    }
+
+    fn one_of(&mut self, tasks: &[TaskId]) -> Option<TaskId> {
+        let place = self.dice.below(tasks.len() as u64);
+        tasks.get(usize::try_from(place).expect("few")).cloned()
+    }
+
+    fn project_revision(&mut self) -> u64 {
+        let project = PROJECT.parse().expect("a valid key");
+        ask(&mut self.store, ShowProject { project }).project.revision
     }
 
     /// An agent does what comes next, unless something happens to it.
@@ -41,7 +73,7 @@ impl World {
         if self.leaves_for_ever(agent) || self.falls_asleep(agent) {
             return;
         }
-        let around = self.surroundings();
+        let around = self.surroundings(Some(self.agents[agent].record));
         let actor = &mut self.agents[agent];
         let record = &mut self.records[actor.record];
         let request = actor.ask(record, &around, &mut self.dice);
@@ -215,7 +247,7 @@ impl World {
             self.records[place] = Record::draw(&name, &mut self.dice);
             return;
         }
-        self.records[place].settle(&calling.request, outcome, calling.sent_at);
+        self.records[place].take_answer(&calling.request, outcome, calling.sent_at);
     }
 
     /// An agent has waited long enough: it asks again with the same id, or leaves it for later.
@@ -253,6 +285,7 @@ fn text_of(command: &Command) -> Option<String> {
         "note" | "checkpoint" | "handoff" => "text",
         "task.create" => "title",
         "release" | "close" => "note",
+        "import.apply" => return deeds::title_in(input["text"].as_str()?),
         _ => return None,
     };
     input[field].as_str().map(ToOwned::to_owned)

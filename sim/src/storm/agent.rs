@@ -14,11 +14,12 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::catalog::{AnyOperation, entries};
 use tenure_core::operation::ownership::{Alive, Claimed};
 use tenure_core::operation::session::SessionAnswer;
+use tenure_core::operation::view::TaskView;
 use tenure_core::operation::{Effect, Fencing};
 use tenure_core::secret::SessionSecret;
 use tenure_engine::Command;
 
-use crate::place::PROJECT;
+use super::deeds::{self, Scene};
 use crate::seed::Seed;
 
 /// What kind of agent it is.
@@ -42,7 +43,9 @@ pub struct Lease {
     renewed_at: i64,
     ends_at: i64,
     /// Taken over, and nothing decided yet about what was found.
-    undecided: bool,
+    pub undecided: bool,
+    /// The task is not what it was when it was claimed.
+    pub changed: bool,
 }
 
 /// A mutation as it is kept before it is sent.
@@ -151,12 +154,12 @@ impl Record {
 
     /// Whether nothing of it is uncertain.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub fn is_certain(&self) -> bool {
         self.pending.is_empty()
     }
 
     /// Takes a definite answer into account. `sent_at` and the deadlines that follow are by the holder's own clock.
-    pub fn settle(&mut self, request: &Pending, outcome: &Result<String, Refusal>, sent_at: i64) {
+    pub fn take_answer(&mut self, request: &Pending, outcome: &Result<String, Refusal>, sent_at: i64) {
         self.pending.retain(|pending| pending.id != request.id);
         let fenced = request.fence.as_ref().map(|(attempt, _)| attempt);
         let held = fenced
@@ -173,6 +176,7 @@ impl Record {
                     renewed_at: sent_at,
                     ends_at: sent_at + claimed.expires_in_ms,
                     undecided: claimed.mode == AttemptMode::Recovery,
+                    changed: false,
                     attempt: claimed.attempt.clone(),
                 };
                 self.leases.insert(claimed.attempt.task, lease);
@@ -188,7 +192,12 @@ impl Record {
                     lease.undecided = false;
                 }
             }
-            ("release" | "handoff" | "close", Ok(_)) => {
+            ("reconcile", Ok(_)) => {
+                if let Some(lease) = held {
+                    lease.changed = false;
+                }
+            }
+            ("release" | "handoff" | "close" | "task.cancel", Ok(_)) => {
                 if let Some(lease) = held {
                     let task = lease.attempt.task.clone();
                     self.leases.remove(&task);
@@ -205,6 +214,11 @@ impl Record {
                 Code::RequirementsMissing => {
                     if let Some(lease) = held {
                         lease.undecided = true;
+                    }
+                }
+                Code::TaskChanged => {
+                    if let Some(lease) = held {
+                        lease.changed = true;
                     }
                 }
                 _ => {}
@@ -253,10 +267,18 @@ pub struct Surroundings {
     pub now: i64,
     /// The length of a lease.
     pub lease_ms: i64,
-    /// How many tasks there are.
-    pub tasks: u64,
-    /// Most tasks that there shall be.
-    pub tasks_max: u64,
+    /// A task that it looks at, as the store shows it.
+    pub seen: Option<TaskView>,
+    /// Any task.
+    pub other: Option<TaskId>,
+    /// Somebody else.
+    pub colleague: PrincipalName,
+    /// Whether there may be more tasks.
+    pub more: bool,
+    /// What the wall clock shows.
+    pub wall: i64,
+    /// The revision of the project, if it looks at that.
+    pub project_revision: Option<u64>,
     /// Everything shall come to its end.
     pub calm: bool,
     /// A number that no other request has.
@@ -302,52 +324,31 @@ fn choose(
     clock: i64,
     dice: &mut Seed,
 ) -> (AnyOperation, Option<TaskId>) {
-    let text = format!("{} {}", record.name, around.number);
     let due = |lease: &&Lease| clock - lease.renewed_at >= around.lease_ms / 3;
     // Who holds two and thinks slowly would do nothing but renew: once the faults have stopped, work has its turn.
     let renews = !around.calm || dice.below(4) != 0;
     if let Some(lease) = record.leases.values().find(due).filter(|_| renews) {
-        return about("heartbeat", &lease.attempt.task, json!({}));
+        let task = &lease.attempt.task;
+        return (operation("heartbeat", json!({ "task": task })), Some(task.clone()));
     }
-    let more = around.tasks < around.tasks_max && !around.calm;
-    let create = || operation("task.create", json!({ "project": PROJECT, "title": text }));
-    let next = |another| operation("claim", json!({ "projects": [PROJECT], "another": another }));
-    let Some(lease) = record.leases.values().nth(usize_below(dice, record.leases.len())) else {
-        let named = format!("{PROJECT}-{}", 1 + dice.below(around.tasks.max(1)));
-        let task: TaskId = named.parse().expect("a key and a number");
-        return match dice.below(40) {
-            0 if !around.calm => (operation("session.close", json!({})), None),
-            4..=11 if more => (create(), None),
-            12..=15 if !around.calm => about("note", &task, json!({ "text": text })),
-            16..=23 if !around.calm => about("claim", &task, json!({})),
-            _ => (next(false), None),
-        };
+    let seen = around.seen.as_ref().expect("a storm begins with tasks");
+    let scene = Scene {
+        seen,
+        other: around.other.as_ref().unwrap_or(&seen.id),
+        lease: record.leases.get(&seen.id),
+        holds: record.leases.len(),
+        colleague: &around.colleague,
+        more: around.more,
+        calm: around.calm,
+        wall: around.wall,
+        project_revision: around.project_revision,
+        text: &format!("{} {}", record.name, around.number),
+        number: around.number,
+        lot: dice.below(1 << 20),
     };
-    let task = &lease.attempt.task;
-    if lease.undecided && dice.below(2) == 0 {
-        return about("dispose", task, json!({ "disposition": "resume" }));
-    }
-    match dice.below(18) {
-        _ if around.calm => about("close", task, json!({ "note": text })),
-        0..=3 | 14..=16 => about("checkpoint", task, json!({ "text": text })),
-        4 | 5 => about("note", task, json!({ "text": text })),
-        6 => about("release", task, json!({ "note": text })),
-        7 => about("handoff", task, json!({ "text": text })),
-        8 if record.leases.len() < 2 => (next(true), None),
-        9 if more => (create(), None),
-        10 => (next(false), None),
-        _ => about("close", task, json!({ "note": text })),
-    }
-}
-
-fn usize_below(dice: &mut Seed, limit: usize) -> usize {
-    usize::try_from(dice.below(limit as u64)).expect("it is below a usize")
-}
-
-/// An operation on a task.
-fn about(name: &str, task: &TaskId, mut input: Value) -> (AnyOperation, Option<TaskId>) {
-    input["task"] = json!(task);
-    (operation(name, input), Some(task.clone()))
+    let (name, input) = deeds::draw(&scene, dice);
+    let task = input["task"].as_str().map(|task| task.parse().expect("an id of a task"));
+    (operation(name, input), task)
 }
 
 /// Reads an operation from its JSON, as every surface does.

@@ -1,25 +1,26 @@
 //! The judge: after every commit the promises are checked, from what the coordinator answered and from what the store
 //! says to anybody who asks. It plays the record with a small model of its own and shares nothing with the rules.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::envelope::Envelope;
 use tenure_core::model::event::{Event, EventKind, Fleet};
-use tenure_core::model::ids::{AttemptId, Epoch, EventCursor, EventNumber, OperationId, SessionId, TaskId};
+use tenure_core::model::ids::{Epoch, EventCursor, EventNumber, OperationId, SessionId, TaskId};
 use tenure_core::model::limits::Durations;
-use tenure_core::model::refusal::Refusal;
-use tenure_core::model::status::Status;
+use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
-use tenure_core::operation::Operation;
 use tenure_core::operation::catalog::AnyOperation;
 use tenure_core::operation::ownership::{Alive, Claimed};
 use tenure_core::operation::record::ListEvents;
 use tenure_core::operation::task::ListTasks;
 use tenure_core::operation::view::TaskSummary;
+use tenure_core::operation::{Access, Operation};
 use tenure_engine::Command;
 use tenure_engine::execute::read;
 use tenure_engine::store::driver::Driver;
 
+use super::fate::{Fate, Holder};
 use crate::place::PROJECT;
 use crate::untimed::untimed;
 
@@ -28,26 +29,6 @@ pub type Verdict = Result<(), String>;
 
 /// Who asked, and under which id: what a receipt is kept by.
 type Key = (String, OperationId);
-
-/// Who holds a task by the record, and when the lease ends at the earliest and at the latest. Between the two lies what
-/// a renewal did whose commit nobody confirmed.
-#[derive(Debug, Clone)]
-struct Holder {
-    attempt: AttemptId,
-    session: SessionId,
-    earliest: i64,
-    latest: i64,
-    expired: bool,
-    seen_dead: bool,
-}
-
-/// What has become of a task by the record.
-#[derive(Debug, Clone, Default)]
-struct Fate {
-    generation: u64,
-    holder: Option<Holder>,
-    is_over: bool,
-}
 
 /// What had been handed out before a restore: none of it counts, and none of it is handed out again.
 #[derive(Debug, Clone, Default)]
@@ -77,6 +58,23 @@ pub struct Judge {
     pub stale_refused: u64,
     /// Answers that were given a second time.
     pub replayed: u64,
+    /// Requests of an epoch before a restore that were refused as such.
+    pub restored_refused: u64,
+    /// How often each operation was answered.
+    pub answered: BTreeMap<&'static str, Answered>,
+}
+
+/// Operations that are accepted where all is as they want it already, and leave no event then.
+const MAY_CHANGE_NOTHING: [&str; 5] =
+    ["session.open", "project.bind", "task.archive", "dependency.add", "import.apply"];
+
+/// How often an operation was answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// How often it was accepted.
+    pub accepted: u64,
+    /// How often it was refused.
+    pub refused: u64,
 }
 
 /// A batch as the storm knows it: what was asked, and the answers if the commit was confirmed.
@@ -131,9 +129,10 @@ impl Judge {
         };
         // A store that is lost takes along what time it was.
         let time = if is_lost { then.time } else { self.time };
-        let (stale_refused, replayed) = (self.stale_refused, self.replayed);
         let (epoch, past) = (fleet.epoch, Some(past));
-        *self = Self { epoch, past, time, stale_refused, replayed, ..then };
+        let (stale_refused, replayed) = (self.stale_refused, self.replayed);
+        let (restored_refused, answered) = (self.restored_refused, std::mem::take(&mut self.answered));
+        *self = Self { epoch, past, time, stale_refused, replayed, restored_refused, answered, ..then };
         Ok(())
     }
 
@@ -141,10 +140,9 @@ impl Judge {
         self.events.last().map_or(0, |event| event.number.0)
     }
 
-    /// How many tasks were ever created.
-    #[must_use]
-    pub fn tasks(&self) -> u64 {
-        self.fates.len() as u64
+    /// Every task that was ever created.
+    pub fn tasks(&self) -> impl ExactSizeIterator<Item = &TaskId> {
+        self.fates.keys()
     }
 
     /// Checks everything after a commit, whether or not it happened.
@@ -209,8 +207,11 @@ impl Judge {
             }
         }
         if let Some(task) = &event.task {
-            let fate = self.fates.entry(task.clone()).or_default();
-            play_on(fate, &event, self.lease_ms, self.past.is_some())?;
+            let fate = match self.fates.entry(task.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(Fate::of(&event)?),
+            };
+            fate.play(&event, self.lease_ms, self.past.is_some())?;
         }
         self.events.push(event);
         Ok(())
@@ -256,7 +257,25 @@ impl Judge {
         answer: &Result<String, Refusal>,
         before: EventNumber,
     ) -> Verdict {
-        let name = command.operation.spec().name;
+        let spec = command.operation.spec();
+        let name = spec.name;
+        let heard = self.answered.entry(name).or_default();
+        match answer {
+            Ok(_) => heard.accepted += 1,
+            Err(_) => heard.refused += 1,
+        }
+        let code = answer.as_ref().err().map(|refusal| refusal.code);
+        if command.envelope.epoch.is_some_and(|epoch| epoch != self.epoch) {
+            must!(
+                code == Some(Code::EpochChanged),
+                "P8: a request of another epoch was heard: {command:?}, {answer:?}"
+            );
+            self.restored_refused += 1;
+            return Ok(());
+        }
+        if spec.access == Access::Operator {
+            must!(code == Some(Code::OperatorRequired), "an agent is no operator: {command:?}, {answer:?}");
+        }
         let (Some(id), Some(principal)) = (&command.envelope.operation_id, self.principal(command)) else {
             return Ok(());
         };
@@ -279,17 +298,14 @@ impl Judge {
                 }
                 if let AnyOperation::Claim(_) = command.operation {
                     self.granted(command, answer, before)?;
-                } else if name != "session.open" {
-                    must!(
-                        self.effects.contains_key(&key),
-                        "P2: `{name}` {id} was accepted and left no event"
-                    );
+                } else {
+                    let shows = self.effects.contains_key(&key) || MAY_CHANGE_NOTHING.contains(&name);
+                    must!(shows, "P2: `{name}` {id} was accepted and left no event");
                 }
                 self.told.insert(key, untimed);
             }
             Ok(_) => {}
             Err(refusal) => {
-                use tenure_core::model::refusal::Code;
                 must!(!self.told.contains_key(&key), "P4: {id} was accepted before, and now {refusal:?}");
                 // Of two copies in one batch the later one may be taken.
                 let had = self.effects.get(&key).is_some_and(|first| *first <= before);
@@ -343,91 +359,14 @@ impl Judge {
             self.fates.len()
         );
         for task in tasks {
-            let (id, status, time) = (&task.id, task.status, self.time);
-            let fate = self.fates.get_mut(id).ok_or_else(|| format!("{id} was never created"))?;
-            must!((status == Status::Done) == fate.is_over, "P2: {id} is {status}, over: {}", fate.is_over);
-            let Some(holder) = &mut fate.holder else {
-                let free = !matches!(status, Status::InProgress | Status::Recovery);
-                must!(free, "P1: {id} is {status}, and by the record nobody has it");
-                continue;
-            };
-            match status {
-                Status::InProgress => {
-                    let may_live = time < holder.latest && !holder.expired && !holder.seen_dead;
-                    must!(may_live, "P6: {holder:?} lives at {time}");
-                    let is_past =
-                        self.past.as_ref().is_some_and(|past| past.sessions.contains(&holder.session));
-                    must!(!is_past, "P8: a lease from before the restore lives: {holder:?}");
-                }
-                Status::Recovery => {
-                    must!(time >= holder.earliest, "P1: {holder:?} lost its lease at {time}");
-                    holder.seen_dead = true;
-                }
-                other => return Err(format!("{id} is {other}, and by the record it is held: {holder:?}")),
-            }
+            let fate = self.fates.get_mut(&task.id);
+            let fate = fate.ok_or_else(|| format!("{} was never created", task.id))?;
+            let past = self.past.as_ref().map(|past| &past.sessions);
+            let shown = fate.shows(task.status, self.time, past);
+            shown.map_err(|why| format!("{}: {why}", task.id))?;
         }
         Ok(())
     }
-}
-
-/// Plays an event of a task.
-fn play_on(fate: &mut Fate, event: &Event, lease_ms: i64, is_restored: bool) -> Verdict {
-    let time = event.fleet_time.0;
-    must!(!fate.is_over || event.attempt.is_none(), "P2: {event:?} after the task was closed");
-    let Some(attempt) = &event.attempt else {
-        must!(event.kind != EventKind::TaskClosed, "nobody closes here without holding: {event:?}");
-        return Ok(());
-    };
-    match event.kind {
-        EventKind::TaskClaimed => {
-            let taken = fate.holder.as_ref().is_some_and(|holder| !holder.expired);
-            must!(!taken, "P1: a second owner beside {:?}: {event:?}", fate.holder);
-            let (given, last) = (attempt.generation.0, fate.generation);
-            must!(given == last + 1 || is_restored && given > last, "P1: generation {given} follows {last}");
-            fate.generation = given;
-            let session = event.actor.session.clone().ok_or("a session claims")?;
-            let until = time + lease_ms;
-            let (earliest, latest) = (until, until);
-            let attempt = attempt.clone();
-            let holder = Holder { attempt, session, earliest, latest, expired: false, seen_dead: false };
-            fate.holder = Some(holder);
-        }
-        EventKind::LeaseExpired => {
-            let holder = fate.holder.as_mut().filter(|holder| holder.attempt == *attempt);
-            let holder = holder.ok_or_else(|| format!("what nobody holds expired: {event:?}"))?;
-            must!(!holder.expired, "a lease expired twice: {event:?}");
-            must!(time >= holder.earliest, "P1: a lease was ended before its time: {holder:?}, {event:?}");
-            holder.expired = true;
-        }
-        EventKind::AttemptVoided => {
-            let holder = fate.holder.as_mut().filter(|holder| holder.attempt == *attempt && !holder.expired);
-            let holder = holder.ok_or_else(|| format!("what nobody holds was voided: {event:?}"))?;
-            (holder.expired, holder.earliest) = (true, i64::MIN);
-        }
-        EventKind::NoteRecorded if event.data["entry"] == "recovery_note" => {}
-        EventKind::TaskReleased
-        | EventKind::TaskHandedOff
-        | EventKind::TaskClosed
-        | EventKind::NoteRecorded
-        | EventKind::CheckpointRecorded
-        | EventKind::DispositionRecorded => {
-            let holder = fate.holder.as_ref().filter(|holder| holder.attempt == *attempt);
-            let holder = holder.ok_or_else(|| format!("P3: a stale write was accepted: {event:?}"))?;
-            let live = time < holder.latest && !holder.expired && !holder.seen_dead;
-            must!(live, "P3: a write was accepted after its lease: {holder:?}, {event:?}");
-            let own = event.actor.session.as_ref() == Some(&holder.session);
-            must!(own, "P3: a foreign session wrote: {event:?}");
-            if matches!(
-                event.kind,
-                EventKind::TaskReleased | EventKind::TaskHandedOff | EventKind::TaskClosed
-            ) {
-                fate.holder = None;
-                fate.is_over = event.kind == EventKind::TaskClosed;
-            }
-        }
-        _ => return Err(format!("this storm does not know of {event:?}")),
-    }
-    Ok(())
 }
 
 /// Nothing that an event of a new epoch names was handed out before.

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use tenure_core::model::status::Status;
-use tenure_core::operation::queue::Explain;
+use tenure_core::model::task::DEFERRED_WITHOUT_DATE;
+use tenure_core::operation::queue::{Explain, Explanation};
 use tenure_core::operation::record::History;
 use tenure_core::operation::session::ListSessions;
+use tenure_core::operation::task::ShowTask;
 use tenure_core::operation::view::TaskSummary;
 use tenure_engine::chain;
 
@@ -22,8 +24,8 @@ impl World {
         if !self.is_calm {
             return Ok(());
         }
-        let left: Vec<TaskSummary> =
-            tasks(&mut self.store).into_iter().filter(|task| !self.is_visibly_over(task)).collect();
+        let shown = tasks(&mut self.store);
+        let left: Vec<String> = shown.iter().filter_map(|task| self.has_still_to_come(task)).collect();
         self.ends = left.is_empty() && self.everybody_knows();
         must!(
             self.ends || self.agenda.now < STORM_MS + CALM_MS,
@@ -34,24 +36,31 @@ impl World {
         Ok(())
     }
 
-    /// Whether a task is done, or is blocked and says by what.
-    fn is_visibly_over(&mut self, task: &TaskSummary) -> bool {
-        match task.status {
-            Status::Done => true,
-            Status::Blocked => {
-                let explained = ask(&mut self.store, Explain { task: task.id.clone() });
-                !explained.ready
-                    && explained.status == Status::Blocked
-                    && explained.reason.contains("nobody gives it")
-            }
-            _ => false,
+    /// What is still to come of a task that is neither over, nor says what it waits for that no agent brings about: a
+    /// typed blocker, a date or somebody who resumes it, or a blocker that was cancelled.
+    fn has_still_to_come(&mut self, task: &TaskSummary) -> Option<String> {
+        if matches!(task.status, Status::Done | Status::Cancelled | Status::Archived) {
+            return None;
         }
+        let Explanation { ready, reason, chain, .. } =
+            ask(&mut self.store, Explain { task: task.id.clone() });
+        let leaf = chain.last().expect("a chain begins with the task itself").task.clone();
+        let leaf = ask(&mut self.store, ShowTask { task: leaf, entries: None }).task;
+        let is_dated = leaf.deferred_until.is_some_and(|until| until != DEFERRED_WITHOUT_DATE);
+        let waits_for = [
+            ("has an open blocker", true),
+            ("is cancelled and still in the way", true),
+            ("is put off until its date", is_dated),
+            ("is put off until somebody resumes it", !is_dated),
+        ];
+        let says = !ready && waits_for.iter().any(|(words, told)| *told && reason.contains(words));
+        (!says).then(|| format!("{} is {}: {reason}", task.id, task.status))
     }
 
     /// Whether no living agent is in doubt about anything.
     fn everybody_knows(&self) -> bool {
         let living = self.agents.iter().filter(|agent| !agent.is_gone);
-        living.into_iter().all(|agent| self.records[agent.record].is_settled())
+        living.into_iter().all(|agent| self.records[agent.record].is_certain())
     }
 
     /// What must hold at the very end, from the whole record.

@@ -51,7 +51,7 @@ impl Set {
         let done =
             self.coordinator.commit(&mut self.store, clocks, Plan::Sound, vec![record.command(&request)]);
         let answer = done.outcome.expect("the store is sound").remove(0);
-        record.settle(&request, &answer, self.agenda.now);
+        record.take_answer(&request, &answer, self.agenda.now);
         answer
     }
 

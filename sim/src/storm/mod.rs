@@ -19,7 +19,9 @@ mod acting;
 pub mod agent;
 pub mod check;
 pub mod coordinator;
+pub mod deeds;
 mod ending;
+mod fate;
 pub mod lock_set;
 pub mod store;
 pub mod time;
@@ -29,8 +31,12 @@ mod troubles;
 pub mod weather;
 pub mod world;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use check::Answered;
+use tenure_core::operation::Effect;
+use tenure_core::operation::catalog::entries;
 use weather::Bites;
 use world::World;
 
@@ -49,6 +55,10 @@ pub struct Figures {
     pub replayed: u64,
     /// How many writes came too late and were refused.
     pub stale_refused: u64,
+    /// How many requests of an epoch before a restore were refused as such.
+    pub restored_refused: u64,
+    /// How often each operation was answered.
+    pub answered: BTreeMap<&'static str, Answered>,
     /// What went wrong.
     pub bites: Bites,
 }
@@ -62,6 +72,12 @@ impl Figures {
         self.calls += other.calls;
         self.replayed += other.replayed;
         self.stale_refused += other.stale_refused;
+        self.restored_refused += other.restored_refused;
+        for (operation, Answered { accepted, refused }) in &other.answered {
+            let all = self.answered.entry(operation).or_default();
+            all.accepted += accepted;
+            all.refused += refused;
+        }
         self.bites.add(&other.bites);
     }
 
@@ -71,10 +87,34 @@ impl Figures {
         must!(quiet.is_empty(), "too quiet to prove anything: {quiet:?} in {self}");
         must!(self.stale_refused > STALE_MIN, "nobody came too late: {self}");
         must!(self.replayed > STALE_MIN, "nobody asked again: {self}");
+        must!(self.restored_refused > 0, "nobody asked in an epoch that was over: {self}");
+        let unplayed = self.unplayed();
+        must!(unplayed.is_empty(), "never carried out: {unplayed:?} in {self}");
         Ok(())
+    }
+
+    /// The operations that change something and were never carried out, or never even refused where that is all that can
+    /// become of them.
+    #[must_use]
+    pub fn unplayed(&self) -> Vec<&'static str> {
+        let changing = entries().into_iter().filter(|entry| entry.spec.effect != Effect::Read);
+        let is_unplayed = |name: &&str| {
+            let Answered { accepted, refused } = self.answered.get(name).copied().unwrap_or_default();
+            if ALWAYS_REFUSED.iter().any(|(refused, _)| refused == name) {
+                refused == 0
+            } else {
+                accepted == 0
+            }
+        };
+        changing.map(|entry| entry.spec.name).filter(is_unplayed).collect()
     }
 }
 
+/// Operations that storms ask for and never see carried out, and why.
+const ALWAYS_REFUSED: [(&str, &str); 2] = [
+    ("task.reopen", "only operators may, and nobody can be one yet"),
+    ("task.force-release", "only operators may, and nobody can be one yet"),
+];
 /// Each kind of fault bites so often at least, in a run that counts.
 const BITES_MIN: u64 = 3;
 /// So many stale writes are refused at least, in a run that counts.
@@ -82,12 +122,18 @@ const STALE_MIN: u64 = 20;
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { storms, steps, events, calls, replayed, stale_refused, bites } = self;
+        let Self { storms, steps, events, calls, replayed, stale_refused, restored_refused, answered, bites } =
+            self;
         write!(
             f,
-            "{storms} storms, {steps} steps, {events} events, {calls} calls in histories, {replayed} answers given again, {stale_refused} stale \
-             writes refused; faults: {bites}"
-        )
+            "{storms} storms, {steps} steps, {events} events, {calls} calls in histories, {replayed} answers given \
+             again, {stale_refused} stale writes and {restored_refused} of an earlier epoch refused; faults: {bites}; \
+             operations done and refused:"
+        )?;
+        for (operation, Answered { accepted, refused }) in answered {
+            write!(f, " {operation} {accepted}/{refused}")?;
+        }
+        Ok(())
     }
 }
 
@@ -121,6 +167,8 @@ pub fn run(seed: u64) -> Result<(Figures, String), Box<Broken>> {
                 calls: world.calls,
                 replayed: world.judge.replayed,
                 stale_refused: world.judge.stale_refused,
+                restored_refused: world.judge.restored_refused,
+                answered: std::mem::take(&mut world.judge.answered),
                 bites: world.bites().clone(),
             };
             Ok((figures, world.trace.text().to_owned()))

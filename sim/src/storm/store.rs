@@ -137,7 +137,7 @@ impl Store {
     }
 
     /// Nothing goes wrong from here on.
-    pub fn settle(&mut self) {
+    pub fn be_sound(&mut self) {
         self.plan = Plan::Sound;
     }
 

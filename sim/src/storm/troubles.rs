@@ -163,7 +163,7 @@ impl World {
         let clocks = self.machine.clocks(self.agenda.now);
         let coordinator = self.coordinator.as_mut().ok_or("a process commits")?;
         let done = coordinator.commit(&mut self.store, clocks, plan, commands.to_vec());
-        self.store.settle();
+        self.store.be_sound();
         let answers = done.outcome.ok();
         let batch = Batch { commands, answers: answers.as_deref(), time_max: done.time_max };
         self.judge.after(&mut self.store, &batch)?;

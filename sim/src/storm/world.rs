@@ -10,6 +10,7 @@ use tenure_engine::Command;
 use super::agent::{Agent, Pending, Record, Temper, operation};
 use super::check::{Judge, Verdict};
 use super::coordinator::Coordinator;
+use super::deeds::UNRESOLVED;
 use super::store::{Plan, Store};
 use super::time::{Agenda, Machine};
 use super::told::Asking;
@@ -234,12 +235,12 @@ impl World {
         waits["blocked_by"] = json!(["afc-1", "afc-2"]);
         asked.push(operation("task.create", waits));
         asked.push(operation("task.create", title(8)));
-        let blocker = json!({ "task": "afc-8", "kind": "permission", "reason": "nobody gives it" });
+        let blocker = json!({ "task": "afc-8", "kind": "permission", "reason": UNRESOLVED });
         asked.push(operation("blocker.raise", blocker));
         let mut waits = title(9);
         waits["blocked_by"] = json!(["afc-8"]);
         asked.push(operation("task.create", waits));
-        let around = self.surroundings();
+        let around = self.surroundings(None);
         let opening = zoe.ask(&mut record, &around, &mut self.dice);
         let mut requests = vec![opening];
         for operation in asked {
@@ -251,7 +252,7 @@ impl World {
             let answers = answers.ok_or("the store is sound")?;
             let answer = answers.into_iter().next().ok_or("there is an answer")?;
             must!(answer.is_ok(), "{request:?}: {answer:?}");
-            record.settle(&request, &answer, 0);
+            record.take_answer(&request, &answer, 0);
         }
         Ok(())
     }

@@ -18,8 +18,12 @@ pub fn step(before: &World, step: Step, taken: &Taken) -> Result<(), Broken> {
     time(before, &taken.after, step)?;
     nothing_comes_back(&taken.after)?;
     let (Step::Agent(agent, ask, _), Some((sent, answer))) = (step, &taken.told) else { return Ok(()) };
-    if answer.is_ok() && sent.incarnation < before.incarnation {
-        return Err("P8: a request from before the restore was accepted".to_owned());
+    if sent.incarnation < before.incarnation {
+        let code = answer.as_ref().err().map(|refusal| refusal.code);
+        if code != Some(Code::EpochChanged) {
+            let how = code.map_or("accepted", |code| code.as_str());
+            return Err(format!("P8: a request from before the restore was not refused as such: {how}"));
+        }
     }
     match answer {
         _ if ask == Ask::Again => repeated(before, taken, agent, sent, answer),

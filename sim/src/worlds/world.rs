@@ -187,7 +187,7 @@ impl World {
                 let command = Command { operation, envelope };
                 let (committed, rows, moment) = after.run(command, Fate::Answered, flaw);
                 committed.expect("a healthy store");
-                after.settle(rows, moment);
+                after.take_over(rows, moment);
                 None
             }
             Step::Tick => {
@@ -243,6 +243,7 @@ impl World {
         self.restart(Wall::True);
     }
 
+    /// Sends a request and lets the agent know what came of it, if anybody hears.
     fn send(
         &mut self,
         agent: usize,
@@ -252,52 +253,64 @@ impl World {
     ) -> Option<(Rc<Sent>, Result<String, Refusal>)> {
         let is_new = sent.ask != Ask::Again;
         let (committed, rows, moment) = self.run(sent.command.clone(), fate, flaw);
-        self.settle(rows, moment);
-        let answer = match committed {
-            Ok(committed) => committed.answers.into_iter().next().expect("one answer for one command"),
-            Err(_) => Ok(String::new()),
-        };
-        let heard = fate != Fate::Dies;
-        let before = self.agents[agent].last.clone();
-        if is_new {
-            self.agents[agent].sent += 1;
-        } else if let Some(before) = &before {
-            sent.ask = before.ask;
-            sent.accepted.clone_from(&before.accepted);
-            sent.incarnation = before.incarnation;
-        }
-        if !heard {
-            self.used.deaths += 1;
-            // Whether it happened stands in the store, and only there: its receipt or its effect.
-            if sent.accepted.is_none() && self.was_accepted(agent, &sent) {
-                sent.accepted = Some(String::new());
+        self.take_over(rows, moment);
+        let knows = &mut self.agents[agent];
+        match &knows.last {
+            Some(last) if !is_new => {
+                sent = Sent { ask: last.ask, accepted: last.accepted.clone(), ..sent };
             }
-            self.agents[agent].last = Some(Rc::new(sent));
-            self.restart(Wall::True);
-            self.forget_receipts();
-            return None;
+            _ => knows.sent += 1,
         }
-        if fate == Fate::Waits {
-            self.used.waits += 1;
-            self.used.ticks += 1;
+        let told = match committed {
+            Ok(committed) => {
+                let answer = committed.answers.into_iter().next().expect("one answer for one command");
+                self.used.waits += u8::from(fate == Fate::Waits);
+                self.used.ticks += u8::from(fate == Fate::Waits);
+                Some(self.heard(agent, sent, answer))
+            }
+            Err(_) => {
+                self.died(agent, sent);
+                None
+            }
+        };
+        self.forget_receipts();
+        told
+    }
+
+    /// The process died after a commit, and the answer with it. Whether the request was accepted stands in the store,
+    /// and only there: its receipt or its effect.
+    fn died(&mut self, agent: usize, mut sent: Sent) {
+        self.used.deaths += 1;
+        if sent.accepted.is_none() && self.was_accepted(agent, &sent) {
+            sent.accepted = Some(String::new());
         }
+        self.agents[agent].last = Some(Rc::new(sent));
+        self.restart(Wall::True);
+    }
+
+    /// The agent hears an answer. What it was told before it was told now is returned with it.
+    fn heard(
+        &mut self,
+        agent: usize,
+        mut sent: Sent,
+        answer: Result<String, Refusal>,
+    ) -> (Rc<Sent>, Result<String, Refusal>) {
         let asked = Rc::new(sent.clone());
+        let knows = &mut self.agents[agent];
         if let Ok(answer) = &answer {
             if matches!(sent.ask, Ask::Claim(_) | Ask::ClaimNext) {
-                self.agents[agent].grant = Some(grant(agent, answer));
+                knows.grant = Some(grant(agent, answer));
             }
             if sent.ask == Ask::Open {
-                self.agents[agent].session = self.incarnation;
-                self.agents[agent].epoch = self.rows.fleet.epoch;
-                self.agents[agent].grant = None;
+                (knows.session, knows.epoch) = (self.incarnation, self.rows.fleet.epoch);
+                knows.grant = None;
             }
             if sent.accepted.as_ref().is_none_or(String::is_empty) {
                 sent.accepted = Some(answer.clone());
             }
         }
-        self.agents[agent].last = Some(Rc::new(sent));
-        self.forget_receipts();
-        Some((asked, answer))
+        knows.last = Some(Rc::new(sent));
+        (asked, answer)
     }
 
     /// Whether a request whose answer nobody heard left its receipt or its effect.
@@ -322,7 +335,7 @@ impl World {
     }
 
     /// Takes over what a commit left, and notes which leases were over at its moment.
-    fn settle(&mut self, rows: Rows, moment: FleetTime) {
+    fn take_over(&mut self, rows: Rows, moment: FleetTime) {
         self.rows = rows;
         self.truth = moment;
         for attempt in self.rows.attempts.values() {

@@ -3,8 +3,11 @@
 use std::time::{Duration, Instant};
 
 use tenure_core::mutant::Mutant;
+use tenure_core::operation::Effect;
+use tenure_core::operation::catalog::entries;
 use tenure_sim::seed::Seed;
-use tenure_sim::storm::{run, run_all};
+use tenure_sim::storm::check::Answered;
+use tenure_sim::storm::{Figures, run, run_all};
 
 /// The seeds that are always played.
 const FIXED: std::ops::RangeInclusive<u64> = 1..=20;
@@ -18,10 +21,21 @@ fn the_same_seed_gives_the_same_bytes() {
 }
 
 #[test]
-fn promises_hold_in_the_storms_of_fixed_seeds_and_every_fault_bites() {
+fn in_the_storms_of_fixed_seeds_promises_hold_every_fault_bites_and_every_operation_is_played() {
     let figures = run_all(FIXED).unwrap_or_else(|broken| panic!("{broken}"));
     eprintln!("{figures}");
     figures.check_loud().unwrap_or_else(|quiet| panic!("{quiet}"));
+}
+
+#[test]
+fn storms_that_never_carry_out_an_operation_prove_too_little() {
+    let changing = || entries().into_iter().filter(|entry| entry.spec.effect != Effect::Read);
+    let names: Vec<&str> = changing().map(|entry| entry.spec.name).collect();
+    for missed in &names {
+        let answered = names.iter().filter(|name| *name != missed);
+        let answered = answered.map(|name| (*name, Answered { accepted: 1, refused: 1 })).collect();
+        assert_eq!(Figures { answered, ..Figures::default() }.unplayed(), [*missed]);
+    }
 }
 
 /// How long storms of random seeds are played: `TENURE_STORM_SECONDS`, or not long.

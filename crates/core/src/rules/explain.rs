@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::readiness::{ancestors, is_below, open_blockers};
+use super::readiness::{ancestors, in_place_of, is_below, open_blockers};
 use super::status::{is_deferred, open_child, status, status_when_free};
 use super::{Rule, as_of, project};
 use crate::envelope::Call;
+use crate::model::dependency::DependencyKind;
 use crate::model::ids::TaskId;
 use crate::model::limits::EXPLAIN_STEPS;
 use crate::model::project::Recovery;
@@ -51,7 +52,7 @@ pub fn reason(set: &WorkingSet, call: &Call, task: &Task) -> Step<Reasoning> {
     let mut waiting = None;
     loop {
         let obstacle = obstacle(set, call, &at)?;
-        let Some((blocker, because)) = in_the_way(set, &at, obstacle)? else {
+        let Some((blocker, because, who_waits)) = in_the_way(set, &at, obstacle)? else {
             let (reason, next) = leaf(set, call, &at, obstacle, waiting.as_ref())?;
             return Ok(Reasoning { status: first, chain, reason, next });
         };
@@ -62,7 +63,7 @@ pub fn reason(set: &WorkingSet, call: &Call, task: &Task) -> Step<Reasoning> {
             let next = "remove one edge of the cycle with `tenure dependency remove`".to_owned();
             return Ok(Reasoning { status: first, chain, reason, next });
         }
-        waiting = Some(at.id);
+        waiting = Some(who_waits);
         at = blocker;
     }
 }
@@ -82,14 +83,14 @@ fn says(id: &TaskId, status: Status) -> String {
     format!("{id} is {status}")
 }
 
-/// The next task on the way to the reason, and how it stands in the way.
-fn in_the_way(set: &WorkingSet, task: &Task, status: Status) -> Step<Option<(Task, String)>> {
+/// The next task on the way to the reason, how it stands in the way, and whose waiting for it that is.
+fn in_the_way(set: &WorkingSet, task: &Task, status: Status) -> Step<Option<(Task, String, TaskId)>> {
     match status {
         Status::Blocked => {}
         Status::WaitingChildren => {
             return Ok(open_child(set, &task.id)?.map(|child| {
                 let because = format!("{} waits for its child {}", task.id, child.id);
-                (child, because)
+                (child, because, task.id.clone())
             }));
         }
         Status::Archived
@@ -112,7 +113,7 @@ fn in_the_way(set: &WorkingSet, task: &Task, status: Status) -> Step<Option<(Tas
     }
     if let Some(blocker) = open_blockers(set, &task.id)?.into_iter().next() {
         let because = format!("{} waits for {}", task.id, blocker.id);
-        return Ok(Some((blocker, because)));
+        return Ok(Some((blocker, because, task.id.clone())));
     }
     let above = together(ancestors(set, &task.id)?.iter().map(|ancestor| set.existing_task(ancestor)))?;
     for ancestor in above {
@@ -125,12 +126,12 @@ fn in_the_way(set: &WorkingSet, task: &Task, status: Status) -> Step<Option<(Tas
                     "{} is below {}, and {} waits for {}",
                     task.id, ancestor.id, ancestor.id, blocker.id
                 );
-                return Ok(Some((blocker, because)));
+                return Ok(Some((blocker, because, ancestor.id)));
             }
         }
         if open_typed_blocker(set, &ancestor.id)?.is_some() {
             let because = format!("{} is below {}, which is blocked", task.id, ancestor.id);
-            return Ok(Some((ancestor, because)));
+            return Ok(Some((ancestor, because, task.id.clone())));
         }
     }
     Ok(None)
@@ -160,13 +161,10 @@ fn leaf(
             format!("{id} is put off{}", until(task)),
             format!("wait for the date, or `tenure task resume {id}`"),
         ),
-        Status::Cancelled => (
-            format!("{id} is cancelled and still in the way (blocker_cancelled)"),
-            match waiting {
-                Some(waiting) => format!("let go of it: `tenure dependency remove {waiting} {id}`"),
-                None => "take other work: `tenure ready`".to_owned(),
-            },
-        ),
+        // Of what is over only a cancelled task is in anybody's way, also once it was put away.
+        Status::Cancelled | Status::Archived | Status::Done if waiting.is_some() => {
+            (format!("{id} is cancelled and still in the way (blocker_cancelled)"), let_go(set, waiting, id)?)
+        }
         Status::Ready if task.kind == Kind::Objective => (
             format!("{id} is an objective: it is closed, not claimed"),
             format!("close it: `tenure close {id} --revision {}`", task.revision),
@@ -175,7 +173,7 @@ fn leaf(
         Status::WaitingChildren => {
             (format!("{id} waits for its children"), format!("`tenure show {id}` lists them"))
         }
-        Status::Archived | Status::Done => {
+        Status::Archived | Status::Cancelled | Status::Done => {
             let how = task.resolution.map_or("finished", |resolution| resolution.as_str());
             (format!("{id} is over ({how})"), "take other work: `tenure ready`".to_owned())
         }
@@ -185,6 +183,17 @@ fn leaf(
         | Status::WaitingReview
         | Status::ChangesRequested => (says(id, status), format!("`tenure show {id}`")),
     })
+}
+
+/// How somebody stops waiting for a task. The edge may lead to another one, in whose place this one stands.
+fn let_go(set: &WorkingSet, waiting: Option<&TaskId>, id: &TaskId) -> Step<String> {
+    let edges = waiting.map(|waiting| set.dependencies_of(waiting)).transpose()?.unwrap_or_default();
+    for edge in edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks) {
+        if in_place_of(set, &edge.on)?.id == *id {
+            return Ok(format!("let go of it: `tenure dependency remove {} {}`", edge.task, edge.on));
+        }
+    }
+    Ok(format!("`tenure show {id}` lists who waits for it"))
 }
 
 /// Expired work is taken over by whoever claims it, or waits for an operator, as the project demands.

@@ -156,3 +156,48 @@ fn who_waits_for_the_beginning_of_a_chain_waits_for_its_end_however_long_it_is()
     let explained = world.ok(&a, from(json!({ "task": waiting["task"]["id"] }), "explain"));
     assert_eq!(explained["chain"][1]["task"], format!("p-{}", 2 * SUCCESSORS_MAX));
 }
+
+/// What is to be done about a task, and the edge that is to be removed, if that is it.
+fn advice(world: &mut World, agent: &Agent, task: &str) -> (String, Option<(String, String)>) {
+    let explained = world.ok(agent, from(json!({ "task": task }), "explain"));
+    let words = explained["next"].as_str().expect("text").replace('`', "");
+    let edge = words.split_once("tenure dependency remove ").and_then(|(_, edge)| edge.split_once(' '));
+    let edge = edge.map(|(task, on)| (task.to_owned(), on.to_owned()));
+    (explained["reason"].as_str().expect("text").to_owned(), edge)
+}
+
+/// Follows the advice for a task, which must lead to a task that can be claimed.
+fn follow(world: &mut World, agent: &Agent, task: &str) {
+    let (reason, edge) = advice(world, agent, task);
+    assert!(reason.contains("blocker_cancelled"), "{reason}");
+    let (from_task, on) = edge.unwrap_or_else(|| panic!("no edge to remove: {reason}"));
+    world.ok(agent, from(json!({ "task": from_task, "on": on }), "dependency.remove"));
+    world.claim(agent, Some(task)).expect("it waits for nothing any more");
+}
+
+#[test]
+fn who_waits_for_a_cancelled_task_is_told_the_very_edge_to_let_go_of() {
+    // The task that was named was superseded by one that was cancelled in its turn.
+    let (mut world, a) = superseded();
+    world.ok(&a, cancel("p-3", &json!({ "dependents": "keep" })));
+    follow(&mut world, &a, "p-2");
+    // It is the parent that waits.
+    let (mut world, a) = World::with_project();
+    for more in [json!({}), json!({ "blocked_by": ["p-1"] }), json!({ "parents": ["p-2"] })] {
+        world.task(&a, &more);
+    }
+    world.ok(&a, cancel("p-1", &json!({ "dependents": "keep" })));
+    follow(&mut world, &a, "p-3");
+}
+
+#[test]
+fn a_cancelled_task_that_was_put_away_is_still_told_to_be_in_the_way() {
+    let (mut world, a) = World::with_project();
+    for blocked_by in [json!([]), json!(["p-1"])] {
+        world.task(&a, &json!({ "blocked_by": blocked_by }));
+    }
+    world.ok(&a, cancel("p-1", &json!({ "dependents": "keep" })));
+    world.ok(&a, from(json!({ "task": "p-1" }), "task.archive"));
+    assert!(advice(&mut world, &a, "p-1").0.contains("is over (cancelled)"));
+    follow(&mut world, &a, "p-2");
+}
