@@ -7,8 +7,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
 use crate::command::{
-    audit, backup, blocker, call, config, demo, dependency, doctor, help, import, init, ownership, project,
-    queue, record, restore, serve, session, start, task, version, wait,
+    audit, backup, blocker, call, config, demo, dependency, digest, doctor, help, import, init, ownership,
+    project, queue, record, restore, serve, session, start, task, version, wait,
 };
 use crate::context::Context;
 use crate::interrupt;
@@ -83,6 +83,7 @@ enum Command {
     #[command(subcommand)]
     Session(session::Command),
     Events(record::Events),
+    Digest(digest::Digest),
     Stats(record::Statistics),
     /// Check the record
     #[command(subcommand)]
@@ -109,9 +110,12 @@ enum Command {
 /// Runs the command that was typed.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    let parsed = Arguments::command()
-        .try_get_matches_from(&words)
-        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let mut tree = Arguments::command();
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        // A list of commands says what each is for.
+        tree.build();
+    }
+    let parsed = tree.try_get_matches_from(&words).and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return misuse::end(error, Arguments::command(), &words),
@@ -157,6 +161,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Project(command)) => project::run(command, context),
         Some(Command::Session(command)) => session::run(command, context),
         Some(Command::Events(events)) => record::events(events, context),
+        Some(Command::Digest(command)) => digest::run(command, context),
         Some(Command::Stats(statistics)) => context.perform(&statistics),
         Some(Command::Audit(audit::Command::Verify)) => audit::verify(context),
         Some(Command::Backup(command)) => backup::run(&command, context),

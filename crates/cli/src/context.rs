@@ -16,7 +16,7 @@ use tenure_client::identity::{Identity, Surroundings, identify};
 use tenure_client::place::{self, Wish};
 use tenure_client::processes;
 use tenure_client::repository::{self, Checkout};
-use tenure_client::session::{Particulars, Session, is_of_session};
+use tenure_client::session::{Particulars, Session};
 use tenure_core::model::ids::{ProjectKey, TaskId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::project::{BindingView, ResolveProject};
@@ -134,7 +134,7 @@ impl Context {
                 let session = self.open_session(&anew)?;
                 Ok(self.client()?.ask(spec, input, Some(&session))?)
             }
-            Err(Failure::Refused(mut refusal)) if is_of_session(refusal.code) => {
+            Err(Failure::Refused(mut refusal)) if session.is_ended_by(&refusal) => {
                 refusal.next_actions.push("tenure session open --anew".to_owned());
                 Err(Stop::Failure(Failure::Refused(refusal)))
             }
@@ -321,5 +321,5 @@ impl Context {
 
 /// Whether a session that is over can be followed by another in silence: only when it holds nothing.
 fn may_open_anew(spec: &Spec, refusal: &Refusal, session: &Session) -> Result<bool, Stop> {
-    Ok(is_of_session(refusal.code) && spec.fencing != Fencing::Required && session.held()?.is_empty())
+    Ok(session.is_ended_by(refusal) && spec.fencing != Fencing::Required && session.held()?.is_empty())
 }

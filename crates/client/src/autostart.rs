@@ -90,6 +90,21 @@ pub fn ensure(folder: &Path, start: &Start) -> Result<bool, Failure> {
     }
 }
 
+/// Keeps every command from starting a daemon for as long as what it returns lives.
+pub fn hold_off(folder: &Path) -> Result<impl Drop + use<>, Failure> {
+    create_folder(folder)?;
+    Ok(HeldOff(lock(folder, LOCK_PATIENCE)?))
+}
+
+/// The starters' lock in the hand of one who wants no daemon.
+struct HeldOff(File);
+
+impl Drop for HeldOff {
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 /// Takes the starters' lock. Its holder waits for a daemon's word and not for ever, but it may be suspended.
 fn lock(folder: &Path, patience: Duration) -> Result<File, Failure> {
     let path = folder.join(wire::START_LOCK);

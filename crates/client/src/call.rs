@@ -3,7 +3,6 @@
 //! A repetition is always the same request with the same operation id, so it can have no second effect. What never
 //! got a whole answer ends as [`Failure::CannotTell`].
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
@@ -18,7 +17,7 @@ use crate::failure::Failure;
 use crate::info::Info;
 use crate::private;
 use crate::route::Route;
-use crate::transport::{Cut, Reply, Wire};
+use crate::transport::{Cut, Reply, Stream, Wire};
 
 /// How long one call may take, its repetitions included.
 const CALL_PATIENCE: Duration = Duration::from_secs(20);
@@ -153,13 +152,21 @@ impl Client {
         patience: Duration,
     ) -> Result<Vec<u8>, Unanswered> {
         let headers = with_protocol(headers);
-        self.persist(route, patience, |left| self.wire.send(route, &headers, left).map(interpret))
+        let start = self.start.as_ref();
+        self.persist(route, patience, start, |left| self.wire.send(route, &headers, left).map(interpret))
     }
 
-    /// Sends a question whose answer has no end, and returns it as it comes.
-    pub(crate) fn open(&self, route: &Route, headers: &[(&str, &str)]) -> Result<impl Read + use<>, Failure> {
+    /// Sends a question whose answer is events without an end, and returns it as it comes. `starts` says whether a daemon
+    /// is started if none runs.
+    pub(crate) fn open(
+        &self,
+        route: &Route,
+        headers: &[(&str, &str)],
+        starts: bool,
+    ) -> Result<Stream, Failure> {
         let headers = with_protocol(headers);
-        let opened = self.persist(route, CALL_PATIENCE, |left| {
+        let start = self.start.as_ref().filter(|_| starts);
+        let opened = self.persist(route, CALL_PATIENCE, start, |left| {
             let opened = self.wire.open(route, &headers, left)?;
             Ok(opened.map_err(|reply| refused(&reply)))
         });
@@ -171,6 +178,7 @@ impl Client {
         &self,
         route: &Route,
         patience: Duration,
+        start: Option<&Start>,
         send: impl Fn(Duration) -> Result<Result<T, Failure>, Cut>,
     ) -> Result<T, Unanswered> {
         let deadline = Instant::now() + patience;
@@ -200,7 +208,7 @@ impl Client {
                     if error.kind() == std::io::ErrorKind::PermissionDenied {
                         return Err(unanswered(last));
                     }
-                    if let Some(start) = &self.start {
+                    if let Some(start) = start {
                         if autostart::ensure(&self.folder, start).map_err(unanswered)? {
                             self.tell("started the daemon of this store");
                         }
@@ -224,6 +232,24 @@ impl Client {
             format!("no daemon answers in {}: {error}", self.folder.display()),
             "run `tenure doctor`; any ordinary command starts the daemon of the local store",
         )
+    }
+
+    /// Ends the daemon after what it has begun, if one runs, and waits until it is gone. Whoever calls has seen to it that
+    /// nobody starts another one.
+    pub fn end_daemon(&self) -> Result<(), Failure> {
+        let target = format!("{}/shutdown", wire::API);
+        let stop = Route { method: "POST", target, body: Some(r#"{"force":true}"#.to_owned()) };
+        let deadline = Instant::now() + CALL_PATIENCE;
+        while !matches!(self.wire.send(&stop, &[], CALL_PATIENCE), Err(Cut::Unreachable(_))) {
+            if Instant::now() > deadline {
+                return Err(Failure::cannot_tell(
+                    "the daemon does not end",
+                    "look at its log, and end its process",
+                ));
+            }
+            std::thread::sleep(LOOK_PAUSE);
+        }
+        Ok(())
     }
 
     /// Asks an idle older daemon to stop, and starts this version's unless somebody else was faster.
@@ -285,7 +311,8 @@ fn question(target: &str) -> Route {
 pub(crate) fn patience(operation: &str, input: &Value) -> Duration {
     let waits = input.get("wait_ms").and_then(Value::as_u64).unwrap_or_default();
     let patience = if operation.starts_with("import.") { LONG_PATIENCE } else { CALL_PATIENCE };
-    patience + Duration::from_millis(waits)
+    // A repetition waits anew.
+    patience + 2 * Duration::from_millis(waits)
 }
 
 /// Reads a reply's status and, where it is a refusal, its problem.

@@ -11,42 +11,71 @@ use tenure_core::operation::record::ListEvents;
 use tenure_core::wire;
 
 use crate::call::{Client, malformed};
+use crate::clock::jittered;
 use crate::failure::Failure;
 use crate::route::route;
+use crate::transport::Stream;
 
+/// How long a follower rests, at least, before it tries again what brought nothing.
+const PAUSE_MS: u64 = 200;
 /// Longest line of a stream that is read: an event's texts are kept beside it.
 const LINE_BYTES: u64 = 1024 * 1024;
 
 impl Client {
-    /// Calls `each` with every event after a question's cursor and its bytes, until it breaks off or events can no
-    /// longer be told apart from those before: after a restore. A broken connection is made again, and nothing is
-    /// told twice or left out.
+    /// Calls `each` with every event after a question's cursor and its bytes, until it breaks off. A broken connection is
+    /// made again, and nothing is told twice or left out; after a restore, events can no longer be told apart from those
+    /// before, and that is refused. Only the first connection starts a daemon: whoever ended one later may need it ended.
     pub fn follow(
         &self,
         question: ListEvents,
+        after: EventCursor,
         each: &mut dyn FnMut(&Event, &str) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
-        let mut question = question;
+        let mut question = ListEvents { after: Some(after), newest: false, ..question };
+        let mut seen = after;
+        let mut stream = self.connect(&question, seen, true)?;
         loop {
-            let input: Value = serde_json::to_value(&question).expect("inputs are plain data");
-            let mut headers = vec![("Accept", wire::EVENT_STREAM)];
-            let seen = question.after.map(|cursor| cursor.to_string());
-            headers.extend(seen.as_deref().map(|seen| (wire::LAST_EVENT_ID, seen)));
-            let mut lines = BufReader::new(self.open(&route(&ListEvents::SPEC, &input), &headers)?);
+            let mut lines = BufReader::new(stream);
+            let before = seen;
             while let Some(data) = next_data(&mut lines) {
                 let event: Event = serde_json::from_str(&data).map_err(|error| malformed(&error))?;
                 let cursor = EventCursor { epoch: event.epoch, number: event.number };
-                if question
-                    .after
-                    .is_some_and(|after| after.epoch == cursor.epoch && cursor.number <= after.number)
-                {
+                if cursor.epoch == seen.epoch && cursor.number <= seen.number {
                     continue;
                 }
-                question.after = Some(cursor);
-                question.newest = false;
+                seen = cursor;
                 if each(&event, &data).is_break() {
                     return Ok(());
                 }
+            }
+            if seen == before {
+                std::thread::sleep(jittered(PAUSE_MS));
+            }
+            question.after = Some(seen);
+            stream = self.reconnect(&question, seen)?;
+        }
+    }
+
+    fn connect(&self, question: &ListEvents, seen: EventCursor, starts: bool) -> Result<Stream, Failure> {
+        let input: Value = serde_json::to_value(question).expect("inputs are plain data");
+        let seen = seen.to_string();
+        let headers = [("Accept", wire::EVENT_STREAM), (wire::LAST_EVENT_ID, seen.as_str())];
+        self.open(&route(&ListEvents::SPEC, &input), &headers, starts)
+    }
+
+    /// Connects again as soon as there is a daemon.
+    fn reconnect(&self, question: &ListEvents, seen: EventCursor) -> Result<Stream, Failure> {
+        let mut is_told = false;
+        loop {
+            match self.connect(question, seen, false) {
+                Err(failure) if !failure.is_decided() => {
+                    if !is_told {
+                        self.tell("the coordinator is gone; events go on when it is back");
+                        is_told = true;
+                    }
+                    std::thread::sleep(jittered(PAUSE_MS));
+                }
+                outcome => return outcome,
             }
         }
     }

@@ -229,10 +229,13 @@ impl Session {
         let record = self.file.read()?;
         Ok(record.iter().flat_map(Record::held).map(|(task, _)| task.clone()).collect())
     }
-}
 
-/// Whether a refusal says that the session itself is over.
-#[must_use]
-pub fn is_of_session(code: Code) -> bool {
-    matches!(code, Code::SessionUnknown | Code::SessionClosed | Code::EpochChanged)
+    /// Whether a refusal says that the session itself is over, and not only a cursor of another epoch, for example.
+    #[must_use]
+    pub fn is_ended_by(&self, refusal: &Refusal) -> bool {
+        let now = refusal.facts.get("epoch").and_then(serde_json::Value::as_u64);
+        let is_of_earlier_epoch = self.epoch.map(|epoch| epoch.0) != now;
+        matches!(refusal.code, Code::SessionUnknown | Code::SessionClosed)
+            || (refusal.code == Code::EpochChanged && is_of_earlier_epoch)
+    }
 }

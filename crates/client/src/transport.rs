@@ -38,6 +38,9 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
+/// An answer without an end, as it comes.
+pub type Stream = ureq::BodyReader<'static>;
+
 /// Why there is no whole reply.
 #[derive(Debug)]
 pub enum Cut {
@@ -82,9 +85,12 @@ impl Wire {
         route: &Route,
         headers: &[(&str, &str)],
         patience: Duration,
-    ) -> Result<Result<impl Read + use<>, Reply>, Cut> {
+    ) -> Result<Result<Stream, Reply>, Cut> {
         let response = self.ask(route, headers, Within::Begun(patience))?;
         if response.status().is_success() {
+            if response.body().mime_type() != Some(wire::EVENT_STREAM) {
+                return Err(Cut::Uncertain("what answered sends no events".to_owned()));
+            }
             return Ok(Ok(response.into_body().into_reader()));
         }
         whole(response).map(Err)

@@ -195,6 +195,7 @@ impl Engine {
 
     /// Writes a backup of the last committed state into a file, and its manifest beside it; see [`backup::create`].
     pub fn backup(&self, file: &Path, replace: bool) -> Result<Manifest, BackupError> {
+        backup::replace::refuse_own(self.open.hold.database(), file)?;
         let now = WallTime(self.open.options.clocks.wall_ms());
         let written = self
             .open

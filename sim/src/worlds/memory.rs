@@ -372,8 +372,14 @@ fn load_page(rows: &Rows, set: &mut WorkingSet, page: Page, now: Now) {
             let total = edges.len() as u64;
             PageRows::Edges(edges, total)
         }
-        Page::Events { .. } | Page::NewestEvents { .. } | Page::Tasks { .. } | Page::OpenChild { .. } => {
-            unreachable!("no command asks for {page:?}")
+        Page::Events { .. }
+        | Page::NewestEvents { .. }
+        | Page::Happened { .. }
+        | Page::Before { .. }
+        | Page::Kept { .. }
+        | Page::Tasks { .. }
+        | Page::OpenChild { .. } => {
+            unreachable!("these worlds ask no questions and have no objectives: {page:?}")
         }
     };
     set.pages.insert(page, found);

@@ -7,6 +7,7 @@ pub mod call;
 pub mod config;
 pub mod demo;
 pub mod dependency;
+pub mod digest;
 pub mod doctor;
 pub mod help;
 pub mod import;

@@ -85,13 +85,12 @@ pub fn claim(claim: Claim, context: &Context) -> Result<(), Stop> {
         projects: operation.projects.clone(),
         until: operation.task.as_ref().map(|_| Until::Ready),
         after: None,
+        no_recovery: operation.no_recovery && operation.task.is_none(),
         wait_ms: None,
     };
     loop {
         match context.call_on(&operation, operand.as_deref()) {
-            Err(stop) if Instant::now() < deadline && wait::may_pass(&stop) => {
-                wait::once(&wait, deadline, context)?;
-            }
+            Err(stop) if wait::may_pass(&stop, deadline) => wait::once(&wait, deadline, context)?,
             outcome => return context.print(&outcome?),
         }
     }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 use schemars::SchemaGenerator;
+use tenure_core::model::event::Event;
 use tenure_core::operation::record::{self, EventList, ListEvents};
 
 use crate::context::Context;
@@ -39,14 +40,26 @@ pub fn events(command: Events, context: &Context) -> Result<(), Stop> {
         return context.perform(&events);
     }
     context.check_fields(SchemaGenerator::subschema_for::<EventList>)?;
-    let events = ListEvents { newest: events.after.is_none(), ..events };
-    context.client()?.follow(events, &mut |event, bytes| {
-        let is_read = match context.screen.json.as_deref() {
-            None => context.screen.data(&Page::of(event)),
-            Some([]) => context.screen.json(bytes),
-            Some(names) => context.screen.json(&fields::row(bytes, names)),
-        };
-        if is_read { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    let print = |event: &Event, bytes: &str| match context.screen.json.as_deref() {
+        None => context.screen.data(&Page::of(event)),
+        Some([]) => context.screen.json(bytes),
+        Some(names) => context.screen.json(&fields::row(bytes, names)),
+    };
+    let after = match events.after {
+        Some(after) => after,
+        None => {
+            let newest = context.call(&ListEvents { newest: true, ..events.clone() })?.value;
+            for event in &newest.events {
+                let bytes =
+                    serde_json::to_string(event).expect("an event is plain data and always serialises");
+                print(event, &bytes);
+            }
+            newest.cursor
+        }
+    };
+    context.client()?.follow(events, after, &mut |event, bytes| match print(event, bytes) {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
     })?;
     Ok(())
 }

@@ -1,21 +1,30 @@
 //! `tenure restore`: a backup in the place of the store. It needs no daemon, and refuses to work beside one.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tenure_client::autostart;
 use tenure_core::model::backup::Manifest;
 use tenure_core::model::ids::{Epoch, EventNumber};
 use tenure_core::model::limits::counted;
 use tenure_core::model::refusal::Refusal;
+use tenure_engine::backup::BackupError;
 use tenure_engine::backup::replace::{Plan, Present, plan, restore};
 use tenure_engine::clock::MachineClocks;
+use tenure_engine::store::folder::FolderError;
 
 use super::backup::{absolute, fields};
 use crate::context::Context;
 use crate::render::{Page, joined};
 use crate::stop::Stop;
+
+/// How long a daemon that was ended may take to close its store: longer than it gives what was asked of it.
+const GOING: Duration = Duration::from_secs(15);
+/// How often it is looked whether it has.
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Put a backup in the place of the store
 ///
@@ -29,6 +38,9 @@ pub struct Restore {
     /// Do it; without, only a report says what would be done
     #[arg(long)]
     confirm: bool,
+    /// End the daemon that serves the store, and let nobody start another one until it is done
+    #[arg(long, requires = "confirm")]
+    stop: bool,
 }
 
 /// What a restore would do, or has done.
@@ -59,11 +71,16 @@ pub fn run(wish: &Restore, context: &Context) -> Result<(), Stop> {
     context.check_own::<Report<'_>>()?;
     let store = context.store()?;
     let file = absolute(&wish.file)?;
+    // Whoever works or waits there would start a daemon in between.
+    let _nobody_starts_one = if wish.confirm { Some(autostart::hold_off(&store)?) } else { None };
+    if wish.stop {
+        context.client()?.end_daemon()?;
+    }
     let heard = &mut |progress| context.screen.progress(progress);
-    let done = if wish.confirm {
-        restore(&store, &file, &MachineClocks, heard)
-    } else {
-        plan(&store, &file, &MachineClocks, heard)
+    let done = match (wish.confirm, wish.stop) {
+        (false, _) => plan(&store, &file, &MachineClocks, heard),
+        (true, false) => restore(&store, &file, &MachineClocks, heard),
+        (true, true) => once_it_is_gone(|| restore(&store, &file, &MachineClocks, heard)),
     };
     context.screen.passed();
     let plan = done.map_err(Refusal::from)?;
@@ -73,6 +90,19 @@ pub fn run(wish: &Restore, context: &Context) -> Result<(), Stop> {
         "nothing was changed; repeat the command with --confirm to restore"
     };
     context.print_own(&report(&plan, wish.confirm, next), &shown(&plan, wish.confirm, next))
+}
+
+/// A daemon that goes closes its socket first and its store last.
+fn once_it_is_gone<T>(mut restore: impl FnMut() -> Result<T, BackupError>) -> Result<T, BackupError> {
+    let deadline = Instant::now() + GOING;
+    loop {
+        match restore() {
+            Err(BackupError::Folder(FolderError::InUse(_))) if Instant::now() < deadline => {
+                std::thread::sleep(LOOK_PAUSE);
+            }
+            done => return done,
+        }
+    }
 }
 
 fn report<'a>(plan: &'a Plan, applied: bool, next: &'a str) -> Report<'a> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use schemars::SchemaGenerator;
 use tenure_client::ask::Answered;
+use tenure_client::clock::jittered;
 use tenure_client::failure::Failure;
 use tenure_core::model::limits::WAIT_MS_MAX;
 use tenure_core::operation::record::ListEvents;
@@ -18,6 +19,9 @@ use crate::stop::Stop;
 
 /// How long a wait lasts when nobody says so.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long one who waits rests, at least, when nobody can tell.
+const PAUSE_MS: u64 = 200;
 
 // Its help is the operation's own comment, which a doc comment here would replace.
 #[derive(Args)]
@@ -47,7 +51,7 @@ pub fn run(command: Wait, context: &Context) -> Result<(), Stop> {
     loop {
         let wait = wait::Wait { wait_ms: Some(part_of(deadline)), ..wait.clone() };
         match context.call_on(&wait, operand.as_deref()) {
-            Err(stop) if Instant::now() < deadline && may_pass(&stop) => {}
+            Err(stop) if may_pass(&stop, deadline) => {}
             outcome => return context.print(&outcome?),
         }
     }
@@ -58,7 +62,7 @@ pub fn once(wait: &wait::Wait, deadline: Instant, context: &Context) -> Result<(
     let wait = wait::Wait { wait_ms: Some(part_of(deadline)), ..wait.clone() };
     let waited: Result<Answered<Waited>, Stop> = context.call(&wait);
     match waited {
-        Err(stop) if !may_pass(&stop) => Err(stop),
+        Err(stop) if Instant::now() < deadline && !may_pass(&stop, deadline) => Err(stop),
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -69,7 +73,17 @@ fn part_of(deadline: Instant) -> i64 {
     i64::try_from(left).unwrap_or(i64::MAX).min(WAIT_MS_MAX)
 }
 
-/// Whether a bad end may be another one later.
-pub fn may_pass(stop: &Stop) -> bool {
-    matches!(stop, Stop::Failure(Failure::Refused(refusal)) if Patience::is_worth_it(refusal))
+/// Whether a bad end may be another one later, while there is time. One that says nothing (the coordinator is going, or
+/// cannot be reached for a moment) is worth a pause; a claim that stays uncertain is asked again with its own id.
+pub fn may_pass(stop: &Stop, deadline: Instant) -> bool {
+    let Stop::Failure(failure) = stop else { return false };
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return false;
+    }
+    if !failure.is_decided() {
+        std::thread::sleep(jittered(PAUSE_MS).min(left));
+        return true;
+    }
+    matches!(failure, Failure::Refused(refusal) if Patience::is_worth_it(refusal))
 }

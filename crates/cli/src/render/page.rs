@@ -64,9 +64,14 @@ impl Page {
 
     /// Writes rows under a heading. The last column takes what the others leave.
     pub fn table<const N: usize>(&mut self, heading: [&str; N], rows: &[[String; N]]) {
-        let rows: Vec<[String; N]> = std::iter::once(heading.map(str::to_owned))
-            .chain(rows.iter().map(|row| row.clone().map(|cell| plain::line(&cell))))
-            .collect();
+        let whole: Vec<_> = std::iter::once(heading.map(str::to_owned)).chain(rows.iter().cloned()).collect();
+        self.rows(&whole);
+    }
+
+    /// Writes rows in columns.
+    pub fn rows<const N: usize>(&mut self, rows: &[[String; N]]) {
+        let rows: Vec<[String; N]> =
+            rows.iter().map(|row| row.clone().map(|cell| plain::line(&cell))).collect();
         let mut widths: [usize; N] =
             std::array::from_fn(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0));
         if let Some(width) = self.width {

@@ -85,6 +85,39 @@ fn fields_are_those_of_what_each_command_tells() {
     );
 }
 
+#[test]
+fn a_restore_that_ends_the_daemon_is_not_raced_by_who_works_or_waits_there() {
+    let (place, file) = backed_up();
+    place.task("after the backup", &["--planned"]);
+    let waiting = place.command("bob", &["wait", "afc-2", "--timeout", "5m"]).spawn().expect("runs");
+    let following = place.command("bob", &["events", "--follow"]).spawn().expect("runs");
+    until("both are there", || {
+        let info = place.client().get("/api/v1/info").expect("the daemon answers");
+        serde_json::from_slice::<Value>(&info).expect("JSON")["waiting"] == 1
+    });
+    ends(&place, &["restore", word(&file), "--confirm"], 3, "in_use");
+    let done = place.json("ada", &["restore", word(&file), "--confirm", "--stop"]);
+    assert_eq!((&done["applied"], &done["epoch"]), (&true.into(), &2.into()));
+    for mut child in [waiting, following] {
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+    }
+    assert_eq!(place.json("ada", &["task", "list"])["tasks"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn the_store_s_own_names_are_no_backups() {
+    let (place, file) = backed_up();
+    let own = place.state().join("tenure.db.restoring");
+    ends(&place, &["backup", "create", word(&own)], 1, "invalid_input");
+    std::fs::copy(&file, &own).expect("copied");
+    std::fs::copy(place.root.path().join("backup.db.json"), place.state().join("tenure.db.restoring.json"))
+        .expect("copied");
+    stop(&place);
+    ends(&place, &["restore", word(&own), "--confirm"], 1, "invalid_input");
+    assert!(own.exists(), "what it was given is left alone");
+}
+
 /// What a command writes to a terminal.
 fn on_a_terminal(place: &Place, words: &[&str]) -> String {
     let command = place.command("ada", words);

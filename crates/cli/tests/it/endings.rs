@@ -25,6 +25,11 @@ fn each_refusal_has_its_exit_code() {
     check(&place, "bob", &["claim", &held], 3, "lease_held");
     check(&place, "bob", &["claim", &waiting], 8, "not_ready");
     check(&place, "bob", &["claim"], 9, "nothing_eligible");
+    check(&place, "bob", &["wait", "--timeout", "0s"], 9, "nothing_eligible");
+    check(&place, "bob", &["wait", &held, "--timeout", "10ms"], 9, "not_yet");
+    check(&place, "bob", &["wait", &waiting, "--until", "ready", "--timeout", "10ms"], 9, "not_yet");
+    check(&place, "bob", &["claim", &held, "--project", "afc", "--wait", "10ms"], 3, "lease_held");
+    check(&place, "bob", &["claim", "--wait", "10ms"], 9, "nothing_eligible");
     check(&place, "bob", &["heartbeat", &held], 6, "not_holder");
     check(&place, "bob", &["show", "afc-99"], 7, "not_found");
     check(&place, "bob", &["show", "no-alias"], 7, "not_found");
@@ -39,6 +44,30 @@ fn each_refusal_has_its_exit_code() {
     std::fs::write(place.checkout().join(".git/config"), "").expect("written");
     check(&place, "bob", &["ready"], 8, "ambiguous_project");
     place.ok("bob", &["ready", "--project", "afc"]);
+}
+
+#[test]
+fn a_cursor_of_another_epoch_is_no_reason_to_give_up_the_session() {
+    let place = Place::bound();
+    let task = place.task("one", &[]);
+    place.ok("bob", &["next"]);
+    check(&place, "bob", &["wait", &task, "--until", "changed", "--after", "7-1"], 6, "epoch_changed");
+    let events = place.ok("bob", &["events", "--limit", "1000", "--json=kind"]).out;
+    assert!(!events.contains("session_closed"), "{events}");
+    let ran = place.run("bob", &["wait", &task, "--until", "changed", "--after", "7-1"]);
+    assert!(!ran.err.contains("--anew"), "{}", ran.err);
+}
+
+#[test]
+fn help_says_what_each_command_is_for() {
+    let place = Place::new();
+    for words in [&["--help"][..], &["task", "--help"], &["project", "-h"]] {
+        let help = place.ok("", words).out;
+        let commands = help.split("Commands:\n").nth(1).expect("a list of commands");
+        let listed = commands.lines().take_while(|line| !line.is_empty());
+        let bare: Vec<&str> = listed.filter(|line| line.split_whitespace().count() < 3).collect();
+        assert!(bare.is_empty(), "{words:?}: {bare:?}");
+    }
 }
 
 #[test]

@@ -7,3 +7,4 @@ mod endings;
 mod place;
 mod stories;
 mod surfaces;
+mod waiting;

@@ -61,7 +61,7 @@ codes! {
         "The coordinator could not find out or could not store the answer; nothing is known to have happened.",
         "Ask again with the same operation id; run `tenure doctor` if it persists.";
     Overloaded = "overloaded", 503, 2, true,
-        "Too many commands wait for the writer, or the texts of imports take up all the room there is for them.",
+        "Too much waits already: for the writer, for the room of imports' texts, or for something to happen.",
         "Wait a moment and send the same request again.";
     DiskFull = "disk_full", 507, 4, true,
         "The disk has no room for what was asked for; nothing was changed.",

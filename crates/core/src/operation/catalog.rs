@@ -29,7 +29,7 @@ macro_rules! with_operations {
             ownership::Claim, ownership::Heartbeat, ownership::WriteNote, ownership::WriteCheckpoint,
             ownership::HandOff, ownership::Release, ownership::Close, ownership::Dispose, ownership::Reconcile,
             ownership::ShowRecovery,
-            record::ListEvents, record::History, record::Statistics,
+            record::ListEvents, record::History, record::Statistics, digest::TellDigest,
             record::PreviewImport, record::ApplyImport, record::RecordOverdue,
             #[cfg(feature = "dummy-operation")] dummy::Echo,
         }

@@ -7,6 +7,7 @@
 #[cfg(feature = "cli")]
 pub mod arguments;
 pub mod catalog;
+pub mod digest;
 pub mod graph;
 pub mod ownership;
 pub mod project;
@@ -116,8 +117,9 @@ pub const SESSION_REFUSALS: &[Code] =
 /// Refusals that any write can return.
 pub const WRITE_REFUSALS: &[Code] =
     &[Code::OperationConflict, Code::ReceiptExpired, Code::EpochChanged, Code::Overloaded];
-/// Refusals that any import can return, and its preview.
-pub const IMPORT_REFUSALS: &[Code] = &[Code::Overloaded];
+/// Refusals of what takes up room of which there is not enough for everybody: imports and their preview, waiting, and
+/// following.
+pub const CROWD_REFUSALS: &[Code] = &[Code::Overloaded];
 /// Refusals that any fenced operation can return.
 pub const FENCE_REFUSALS: &[Code] =
     &[Code::NotHolder, Code::LeaseExpired, Code::Superseded, Code::NotFound, Code::StateConflict];
@@ -142,8 +144,8 @@ impl Spec {
         if self.effect != Effect::Read {
             codes.extend(WRITE_REFUSALS);
         }
-        if self.is_import() {
-            codes.extend(IMPORT_REFUSALS);
+        if self.is_import() || matches!(self.name, "wait" | "events") {
+            codes.extend(CROWD_REFUSALS);
         }
         if self.fencing != Fencing::None {
             codes.extend(FENCE_REFUSALS);

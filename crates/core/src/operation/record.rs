@@ -33,7 +33,7 @@ input! {
         pub limit: Option<u32>,
     }
 }
-operation!(ListEvents -> EventList, "events", Get "/events", Read, Anyone, None, [EpochChanged]);
+operation!(ListEvents -> EventList, "events", Get "/events", Read, Anyone, None, [EpochChanged, NotFound]);
 
 output! {
     /// Events in order.

@@ -38,6 +38,10 @@ input! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(long, requires = "until"))]
         pub after: Option<EventCursor>,
+        /// Leave expired work to others
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(feature = "cli", arg(long, conflicts_with = "task"))]
+        pub no_recovery: bool,
         /// How long to wait inside the call, in milliseconds (up to 60000); 0 or absent looks once
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(skip))]
@@ -45,7 +49,7 @@ input! {
     }
 }
 operation!(Wait -> Waited, "wait", Get "/wait", Read, Session, None,
-    [NotFound, AmbiguousProject, NothingEligible, NotYet, StateConflict]);
+    [NotFound, AmbiguousProject, NothingEligible, NotYet, StateConflict, ManualRecovery]);
 
 output! {
     /// What was waited for has happened.

@@ -60,11 +60,8 @@ impl Rule for Claim {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Claimed> {
         check_wait(self.wait_ms)?;
         let session = caller(call)?.clone();
+        project::check_task(self.task.as_ref(), &self.projects)?;
         match &self.task {
-            Some(id) if !self.projects.is_empty() && !self.projects.contains(&id.project) => {
-                let detail = format!("{id} is in none of the projects that are named");
-                Err(Refusal::new(Code::AmbiguousProject, detail).next("name the task alone").into())
-            }
             Some(id) => claim_named(set, call, &session, id),
             None => claim_next(set, call, &session, self),
         }

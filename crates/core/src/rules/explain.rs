@@ -151,6 +151,10 @@ fn leaf(
 ) -> Step<(String, String)> {
     let id = &task.id;
     Ok(match status {
+        // Of what is over only a cancelled task is in anybody's way, also once it was put away.
+        Status::Cancelled | Status::Archived | Status::Done if let Some(waiting) = waiting => {
+            (format!("{id} is cancelled and still in the way (blocker_cancelled)"), let_go(set, waiting, id)?)
+        }
         Status::Blocked | Status::WaitingDecision => typed_leaf(set, task)?,
         Status::InProgress => held_leaf(set, call, task)?,
         Status::Recovery => recovery_leaf(set, id)?,
@@ -161,10 +165,6 @@ fn leaf(
             format!("{id} is put off{}", until(task)),
             format!("wait for the date, or `tenure task resume {id}`"),
         ),
-        // Of what is over only a cancelled task is in anybody's way, also once it was put away.
-        Status::Cancelled | Status::Archived | Status::Done if waiting.is_some() => {
-            (format!("{id} is cancelled and still in the way (blocker_cancelled)"), let_go(set, waiting, id)?)
-        }
         Status::Ready if task.kind == Kind::Objective => (
             format!("{id} is an objective: it is closed, not claimed"),
             format!("close it: `tenure close {id} --revision {}`", task.revision),
@@ -186,9 +186,8 @@ fn leaf(
 }
 
 /// How somebody stops waiting for a task. The edge may lead to another one, in whose place this one stands.
-fn let_go(set: &WorkingSet, waiting: Option<&TaskId>, id: &TaskId) -> Step<String> {
-    let edges = waiting.map(|waiting| set.dependencies_of(waiting)).transpose()?.unwrap_or_default();
-    for edge in edges.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks) {
+fn let_go(set: &WorkingSet, waiting: &TaskId, id: &TaskId) -> Step<String> {
+    for edge in set.dependencies_of(waiting)?.into_iter().filter(|edge| edge.kind == DependencyKind::Blocks) {
         if in_place_of(set, &edge.on)?.id == *id {
             return Ok(format!("let go of it: `tenure dependency remove {} {}`", edge.task, edge.on));
         }

@@ -15,6 +15,7 @@ pub mod choice;
 pub mod claim;
 pub mod create;
 pub mod cycle;
+pub mod digest;
 pub mod eligibility;
 pub mod explain;
 pub mod fence;

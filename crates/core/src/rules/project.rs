@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Rule, as_of};
 use crate::envelope::Call;
 use crate::model::event::EventKind;
-use crate::model::ids::ProjectKey;
+use crate::model::ids::{ProjectKey, TaskId};
 use crate::model::limits::{LEASE_MS_MAX, LINE_BYTES, LIST_ITEMS, check_count, check_line};
 use crate::model::project::{Binding, Policy, Project, Workflow};
 use crate::model::refusal::{Code, Refusal};
@@ -22,6 +22,17 @@ pub fn existing(set: &WorkingSet, key: &ProjectKey) -> Step<Project> {
     set.project(key)?.ok_or_else(|| {
         Refusal::not_found("project", key).next("`tenure project list` shows the projects").into()
     })
+}
+
+/// Refuses a task beside projects that it is in none of.
+pub fn check_task(task: Option<&TaskId>, projects: &[ProjectKey]) -> Result<(), Refusal> {
+    match task {
+        Some(id) if !projects.is_empty() && !projects.contains(&id.project) => {
+            let detail = format!("{id} is in none of the projects that are named");
+            Err(Refusal::new(Code::AmbiguousProject, detail).next("name the task alone"))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The projects that a caller names to take work from: at least one.

@@ -22,20 +22,30 @@ use crate::working_set::{About, Page, Step, WorkingSet, together};
 /// How many tasks one round of background work looks at.
 const OVERDUE_ROWS: u32 = 200;
 
+/// The number up to which a cursor has seen the record. One of another epoch, or beyond the last event, means nothing:
+/// what it was meant to skip is not known.
+pub fn seen(set: &WorkingSet, call: &Call, cursor: EventCursor) -> Result<EventNumber, Refusal> {
+    if cursor.epoch != call.epoch {
+        let next = "read the present state, then follow the events from `--newest` on";
+        return Err(Refusal::restored("the cursor", cursor.epoch.0, call.epoch.0).next(next));
+    }
+    if cursor.number > set.fleet.event {
+        let wrong = format!("is {cursor}, and the last event is {}", set.fleet.event);
+        return Err(Refusal::field("after", &wrong, "name the cursor of an earlier answer"));
+    }
+    Ok(cursor.number)
+}
+
 impl Rule for ListEvents {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<EventList> {
         let rows = page_rows(self.limit)?;
+        if let Some(task) = &self.task {
+            set.existing_task(task)?;
+        }
         if self.newest {
             return self.newest(set, call, rows);
         }
-        let after = match self.after {
-            Some(cursor) if cursor.epoch != call.epoch => {
-                let next = "read the present state, then follow the events from `--newest` on";
-                return Err(Refusal::restored("the cursor", cursor.epoch.0, call.epoch.0).next(next).into());
-            }
-            Some(cursor) => cursor.number,
-            None => EventNumber(0),
-        };
+        let after = self.after.map_or(Ok(EventNumber(0)), |cursor| seen(set, call, cursor))?;
         let page = Page::Events { after, task: self.task.clone(), count: rows + 1 };
         let (found, cut) = set.page(&page)?.events();
         let more = cut || found.len() > rows as usize;

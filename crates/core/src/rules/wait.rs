@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::claim::{Obtainable, chosen, obtainable};
+use super::record::seen;
 use super::status::status;
 use super::view::summary;
 use super::{Rule, as_of, caller, calling_session, project};
@@ -14,7 +15,7 @@ use crate::model::ids::{EventCursor, ProjectKey, TaskId};
 use crate::model::limits::WAIT_MS_MAX;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::status::Status;
-use crate::model::task::Task;
+use crate::model::task::{Kind, Task};
 use crate::operation::wait::{Until, Wait, Waited};
 use crate::working_set::{Need, Page, Step, Stop, WorkingSet};
 
@@ -48,7 +49,7 @@ impl Patience {
     /// Whether a refusal may become another answer by waiting.
     #[must_use]
     pub fn is_worth_it(refusal: &Refusal) -> bool {
-        PASSING.contains(&refusal.code) && !names_what_is_over(refusal)
+        PASSING.contains(&refusal.code) && !names_what_is_never_claimed(refusal)
     }
 }
 
@@ -62,9 +63,11 @@ const PASSING: [Code; 6] = [
     Code::Reserved,
 ];
 
-fn names_what_is_over(refusal: &Refusal) -> bool {
+/// Whether a refusal is about a task that is over, or about an objective: neither will be claimed.
+fn names_what_is_never_claimed(refusal: &Refusal) -> bool {
     let status = refusal.facts.get("status").and_then(Value::as_str).and_then(|status| status.parse().ok());
-    matches!(status, Some(Status::Done | Status::Cancelled | Status::Archived))
+    let never = [Status::Done, Status::Cancelled, Status::Archived, Status::WaitingChildren, Status::Ready];
+    refusal.code == Code::NotReady && status.is_some_and(|status| never.contains(&status))
 }
 
 /// Refuses a time to wait that is out of bounds.
@@ -72,7 +75,7 @@ pub fn check_wait(wait_ms: Option<i64>) -> Result<(), Refusal> {
     match wait_ms {
         Some(wait_ms) if !(0..=WAIT_MS_MAX).contains(&wait_ms) => {
             let wrong = format!("is {wait_ms}, not 0 to {WAIT_MS_MAX}");
-            Err(Refusal::field("wait_ms", &wrong, "wait again when the time is over"))
+            Err(Refusal::field("wait_ms", &wrong, "name a time within the limit, and ask again for more"))
         }
         Some(_) | None => Ok(()),
     }
@@ -102,10 +105,8 @@ impl Rule for Wait {
         if self.after.is_some() && until != Until::Changed {
             return Err(Refusal::field("after", "has a meaning with `changed` only", "leave it out").into());
         }
+        project::check_task(self.task.as_ref(), &self.projects)?;
         match &self.task {
-            Some(_) if !self.projects.is_empty() => {
-                Err(Refusal::field("projects", "are named beside a task", "name the task alone").into())
-            }
             Some(id) => {
                 let task = set.existing_task(id)?;
                 match until {
@@ -118,14 +119,14 @@ impl Rule for Wait {
                 let wrong = "is said without a task";
                 Err(Refusal::field("until", wrong, "name the task, or leave it out to wait for work").into())
             }
-            None => work(set, call, &self.projects),
+            None => work(set, call, &self.projects, self.no_recovery),
         }
     }
 }
 
-fn work(set: &WorkingSet, call: &Call, projects: &[ProjectKey]) -> Step<Waited> {
+fn work(set: &WorkingSet, call: &Call, projects: &[ProjectKey], no_recovery: bool) -> Step<Waited> {
     let projects = project::named(set, projects)?;
-    let task = match chosen(set, call, caller(call)?, &projects, false) {
+    let task = match chosen(set, call, caller(call)?, &projects, no_recovery) {
         Err(Stop::Refused(limit)) if limit.code == Code::LimitReached => return Err(as_not_yet(*limit)),
         other => other?,
     };
@@ -147,12 +148,19 @@ fn ready(set: &WorkingSet, call: &Call, task: &Task) -> Step<Waited> {
             .next(format!("tenure show {}", task.id))
             .into());
     }
+    if task.kind == Kind::Objective {
+        let detail = format!("{} is an objective: it is closed, not claimed", task.id);
+        return Err(Refusal::new(Code::StateConflict, detail)
+            .next(format!("tenure show {}", task.id))
+            .into());
+    }
     match obtainable(set, call, caller(call)?, &task.id) {
         Ok(Obtainable::Free(_)) => answer(set, call, &task.id, format!("tenure claim {}", task.id)),
         Ok(Obtainable::Held(_)) => {
             answer(set, call, &task.id, "go on with it: this session holds it".to_owned())
         }
-        Err(Stop::Refused(refusal)) => Err(as_not_yet(*refusal)),
+        Err(Stop::Refused(refusal)) if Patience::is_worth_it(&refusal) => Err(as_not_yet(*refusal)),
+        Err(Stop::Refused(refusal)) => Err(Stop::Refused(refusal)),
         Err(Stop::Need(needs)) => Err(Stop::Need(needs)),
     }
 }
@@ -167,11 +175,9 @@ fn changed(set: &WorkingSet, call: &Call, task: &Task, after: Option<EventCursor
         let remedy = "pass `as_of.event` of an earlier answer";
         return Err(Refusal::field("after", "is missing: `changed` counts from a moment", remedy).into());
     };
-    if after.epoch != call.epoch {
-        return Err(Refusal::restored("the cursor", after.epoch.0, call.epoch.0).into());
-    }
+    let number = seen(set, call, after)?;
     let newest = set.page(&Page::NewestEvents { task: Some(task.id.clone()), count: 1 })?.events().0;
-    if newest.last().is_some_and(|stored| stored.event.number > after.number) {
+    if newest.last().is_some_and(|stored| stored.event.number > number) {
         return answer(set, call, &task.id, format!("tenure events --task {} --after {after}", task.id));
     }
     Err(not_yet(set, call, task, &format!("has not changed since {after}"))?.into())

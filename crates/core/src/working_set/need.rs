@@ -3,7 +3,7 @@
 use super::records::Side;
 use crate::model::attempt::EntryKind;
 use crate::model::dependency::{Dependency, DependencyKind};
-use crate::model::event::StoredEvent;
+use crate::model::event::{EventKind, StoredEvent};
 use crate::model::handle::Handle;
 use crate::model::ids::{
     AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
@@ -110,6 +110,29 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// The newest event of some kinds of each task of a project, the newest first.
+    Happened {
+        /// The project.
+        project: ProjectKey,
+        /// Of these kinds.
+        kinds: &'static [EventKind],
+        /// Only events after this number.
+        after: EventNumber,
+        /// At most so many.
+        count: u32,
+    },
+    /// The last event before a moment of the wall clock.
+    Before {
+        /// The moment.
+        moment: WallTime,
+    },
+    /// Tasks of a project that a typed blocker keeps, in the order of their ids.
+    Kept {
+        /// The project.
+        project: ProjectKey,
+        /// At most so many.
+        count: u32,
+    },
     /// Tasks of a project in one of some queues, by number.
     Tasks {
         /// The project.
@@ -170,6 +193,8 @@ pub enum Page {
 pub enum Rows {
     /// Events with their bytes and hashes, and whether they were cut because a page is full.
     Events(Vec<StoredEvent>, bool),
+    /// The newest event of each of some tasks, and how many tasks there are.
+    Happened(Vec<StoredEvent>, u64),
     /// Edges, and how many there are of their kind on this side.
     Edges(Vec<Dependency>, u64),
     /// Ids of tasks; the rows themselves are loaded with them.
@@ -188,6 +213,15 @@ impl Rows {
     pub fn events(&self) -> (&[StoredEvent], bool) {
         let Self::Events(events, cut) = self else { unreachable!("a page of events holds events") };
         (events, *cut)
+    }
+
+    /// The events of a page of what happened to tasks, and how many tasks there are in all.
+    #[must_use]
+    pub fn happened(&self) -> (&[StoredEvent], u64) {
+        let Self::Happened(events, total) = self else {
+            unreachable!("a page of what happened holds events")
+        };
+        (events, *total)
     }
 
     /// The edges of a page of edges, and how many there are in all.

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::WorkingSet;
 use crate::model::attempt::AttemptState;
 use crate::model::ids::{EventNumber, ProjectKey, TaskId};
-use crate::model::task::Queue;
+use crate::model::task::{Queue, Task};
 
-/// What those who wait are told of a committed batch. It may say more than happened, never less: whoever is woken
-/// looks again.
+/// What those who wait are told of a committed batch. It may say more than happened; what it leaves out, or what is
+/// lost, a look from time to time finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
     /// The number of the last event.
     pub event: EventNumber,
-    /// How many tasks of a project can perhaps be taken now: ready ones that changed, and ends of attempts, which
-    /// leave work to recover or room below a limit.
+    /// How many tasks of a project can perhaps be taken now: ready ones that changed, and those whose attempt ended,
+    /// which leaves work to recover or room below a limit. A changed policy counts as one.
     pub freed: BTreeMap<ProjectKey, usize>,
     /// The tasks that changed, or that something happened to.
     pub touched: BTreeSet<TaskId>,
@@ -24,20 +24,26 @@ impl News {
     /// The news of a batch that is about to be committed.
     #[must_use]
     pub fn of(set: &WorkingSet) -> Self {
-        let mut freed: BTreeMap<ProjectKey, usize> = BTreeMap::new();
         let mut touched: BTreeSet<TaskId> =
             set.events.iter().filter_map(|stored| stored.event.task.clone()).collect();
+        let mut free: BTreeSet<&TaskId> = BTreeSet::new();
         for (id, task) in set.tasks.dirty() {
             touched.insert(id.clone());
-            if task.is_some_and(|task| task.queue() == Queue::Ready) {
-                *freed.entry(id.project.clone()).or_default() += 1;
-            }
+            free.extend(task.filter(|task| task.queue() == Queue::Ready).map(|_| id));
         }
         for (id, attempt) in set.attempts.dirty() {
             touched.insert(id.task.clone());
-            if attempt.is_some_and(|attempt| attempt.state != AttemptState::Active) {
-                *freed.entry(id.task.project.clone()).or_default() += 1;
-            }
+            let is_held_anew = || {
+                let task = set.tasks.get(&id.task).flatten();
+                task.and_then(Task::current_attempt).is_some_and(|current| current != *id)
+            };
+            let has_ended = attempt.is_some_and(|attempt| attempt.state != AttemptState::Active);
+            free.extend(Some(&id.task).filter(|_| has_ended && !is_held_anew()));
+        }
+        let mut freed: BTreeMap<ProjectKey, usize> = BTreeMap::new();
+        let changed = set.projects.dirty().map(|(key, _)| key);
+        for project in free.into_iter().map(|id| &id.project).chain(changed) {
+            *freed.entry(project.clone()).or_default() += 1;
         }
         Self { event: set.fleet.event, freed, touched }
     }

@@ -130,6 +130,7 @@ fn cases() -> Vec<(&'static str, Value, Code)> {
         ("wait", json!({ "projects": ["q"] }), Code::NothingEligible),
         ("wait", json!({ "task": "p-1" }), Code::NotYet),
         ("wait", json!({ "task": "p-3", "until": "ready" }), Code::StateConflict),
+        ("wait", json!({ "task": "m-1", "until": "ready" }), Code::ManualRecovery),
         ("wait", json!({ "task": "p-1", "until": "changed", "after": "2-0" }), Code::EpochChanged),
         ("close", json!({ "task": "p-1", "revision": 9 }), Code::RevisionConflict),
         ("close", json!({ "task": "p-3", "revision": 1 }), Code::StateConflict),
@@ -138,6 +139,8 @@ fn cases() -> Vec<(&'static str, Value, Code)> {
         ("heartbeat", json!({ "task": "p-1" }), Code::NotHolder),
         ("heartbeat", json!({ "task": "p-3" }), Code::StateConflict),
         ("events", json!({ "after": "2-0" }), Code::EpochChanged),
+        ("events", json!({ "after": "1-9999" }), Code::InvalidInput),
+        ("events", json!({ "task": "p-99" }), Code::NotFound),
         ("project.resolve", json!({ "repositories": ["s"] }), Code::NotFound),
         ("session.show", json!({ "session": "f".repeat(32) }), Code::NotFound),
         ("import.apply", json!({ "project": "z", "format": "beads", "text": "" }), Code::NotFound),
@@ -148,7 +151,7 @@ fn cases() -> Vec<(&'static str, Value, Code)> {
     ];
     let absent = json!({
         "task": "p-99", "on": "p-1", "project": "z", "reason": "r", "title": "t", "text": "t", "revision": 1,
-        "kind": "permission", "number": 1, "repository": "r", "alias": "none",
+        "kind": "permission", "number": 1, "since": 0, "repository": "r", "alias": "none",
     });
     for (operation, fields) in [
         ("project.edit", "project revision"),
@@ -176,6 +179,7 @@ fn cases() -> Vec<(&'static str, Value, Code)> {
         ("next", "project"),
         ("claim", "task"),
         ("wait", "task"),
+        ("digest", "project since"),
         ("note", "task text"),
         ("close", "task revision"),
         ("attempts", "task"),

@@ -39,6 +39,9 @@ fn a_wait_for_work_tells_what_a_claim_would_take_and_takes_nothing() {
     assert_eq!(wait(&mut world, &a, &work).expect_err("taken").code, Code::NothingEligible);
     world.pass(LEASE_MS);
     assert_eq!(told(&mut world, &a, &work), Ok("p-2".to_owned()), "what expired is work too");
+    let fresh = json!({ "projects": ["p"], "no_recovery": true });
+    let refusal = wait(&mut world, &a, &fresh).expect_err("that claim would take nothing");
+    assert_eq!(refusal.code, Code::NothingEligible);
 }
 
 #[test]
@@ -95,7 +98,19 @@ fn what_cannot_come_is_not_waited_for() {
     let over = wait(&mut world, &a, &json!({ "task": "p-1", "until": "ready" })).expect_err("it is over");
     let claimed = world.claim(&a, Some("p-1")).expect_err("it is over");
     let unknown = wait(&mut world, &a, &json!({ "task": "p-9" })).expect_err("there is none");
-    for refusal in [over, claimed, unknown] {
+    world.task(&a, &json!({ "kind": "objective" }));
+    let objective =
+        wait(&mut world, &a, &json!({ "task": "p-2", "until": "ready" })).expect_err("it is closed");
+    let claimed_objective = world.claim(&a, Some("p-2")).expect_err("it is closed");
+    let manual = json!({ "key": "m", "policy": { "recovery": "manual" } });
+    world.ok(&a, from(manual, "project.create"));
+    world.ok(&a, from(json!({ "project": "m", "title": "work" }), "task.create"));
+    world.claim(&a, Some("m-1")).expect("free");
+    world.pass(LEASE_MS);
+    let by_hand =
+        wait(&mut world, &a, &json!({ "task": "m-1", "until": "ready" })).expect_err("an operator's");
+    assert_eq!(by_hand.code, Code::ManualRecovery);
+    for refusal in [over, claimed, unknown, objective, claimed_objective, by_hand] {
         assert!(!Patience::is_worth_it(&refusal), "{refusal:?}");
     }
 }
@@ -108,7 +123,6 @@ fn a_wait_says_which_of_its_fields_is_wrong() {
         (json!({ "projects": ["p"], "wait_ms": 60_001 }), "wait_ms"),
         (json!({ "projects": ["p"], "wait_ms": -1 }), "wait_ms"),
         (json!({ "projects": ["p"], "until": "ready" }), "until"),
-        (json!({ "task": "p-1", "projects": ["p"] }), "projects"),
         (json!({ "task": "p-1", "until": "changed" }), "after"),
         (json!({ "task": "p-1", "after": "1-1" }), "after"),
     ] {
@@ -119,6 +133,18 @@ fn a_wait_says_which_of_its_fields_is_wrong() {
     }
     let claim = from(json!({ "projects": ["p"], "wait_ms": 60_001 }), "claim");
     assert_eq!(world.refused(&a, claim), Code::InvalidInput);
+}
+
+#[test]
+fn one_task_is_freed_once_whatever_else_changed_with_it() {
+    let (mut world, a) = World::with_project();
+    world.task(&a, &json!({}));
+    let held = world.claim(&a, Some("p-1")).expect("free").attempt;
+    let key = "p".parse().expect("a key");
+    let freed = |world: &World| News::of(&world.set).freed.get(&key).copied();
+    assert_eq!(freed(&world), Some(1), "the project itself is new");
+    world.fenced(&a, &held, from(json!({ "task": "p-1" }), "release")).expect("released");
+    assert_eq!(freed(&world), Some(2), "and the task, whose attempt ended and which is ready");
 }
 
 #[test]

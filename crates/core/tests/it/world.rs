@@ -1,10 +1,12 @@
 //! A world without a store: everything there is lies in the working set, so a need is met by saying "no more".
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::de::DeserializeOwned;
 use tenure_core::envelope::{Call, Caller, Envelope, Fence};
 use tenure_core::model::attempt::AttemptState;
 use tenure_core::model::dependency::DependencyKind;
-use tenure_core::model::event::Fleet;
+use tenure_core::model::event::{Fleet, StoredEvent};
 use tenure_core::model::ids::{AttemptId, Digest, Epoch, EventNumber, OperationId, SessionId, TaskId};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::refusal::{Code, Refusal};
@@ -292,6 +294,31 @@ impl World {
                 let mut newest: Vec<_> = wanted.take(*count as usize).cloned().collect();
                 newest.reverse();
                 Rows::Events(newest, false)
+            }
+            Page::Happened { project, kinds, after, count } => {
+                let mut newest: BTreeMap<TaskId, StoredEvent> = BTreeMap::new();
+                for stored in set.events.iter().filter(|stored| {
+                    let event = &stored.event;
+                    event.number > *after
+                        && event.project.as_ref() == Some(project)
+                        && kinds.contains(&event.kind)
+                }) {
+                    newest.extend(stored.event.task.clone().map(|task| (task, stored.clone())));
+                }
+                let total = newest.len() as u64;
+                let mut events: Vec<_> = newest.into_values().collect();
+                events.sort_by_key(|stored| std::cmp::Reverse(stored.event.number));
+                events.truncate(*count as usize);
+                Rows::Happened(events, total)
+            }
+            Page::Before { moment } => {
+                let last = set.events.iter().rfind(|stored| stored.event.wall_time < *moment);
+                Rows::Events(last.cloned().into_iter().collect(), false)
+            }
+            Page::Kept { project, .. } => {
+                let open = set.blockers.rows().filter(|blocker| blocker.resolved_at.is_none());
+                let tasks: BTreeSet<TaskId> = open.map(|blocker| blocker.task.clone()).collect();
+                Rows::Tasks(tasks.into_iter().filter(|task| task.project == *project).collect())
             }
             Page::Tasks { project, queues, after, .. } => {
                 let mut ids: Vec<TaskId> = set

@@ -15,7 +15,7 @@ use tenure_core::model::limits::MANIFEST_BYTES;
 use super::pair::is_cut_off;
 use super::{BackupError, Progress, manifest_of};
 use crate::chain;
-use crate::store::driver::{Class, Driver, StoreError};
+use crate::store::driver::Driver;
 use crate::store::fleet;
 use crate::store::sqlite::Sqlite;
 
@@ -124,17 +124,8 @@ pub(super) struct Found {
 
 /// Looks into a database that nobody has open, and walks through its record.
 pub(super) fn look(file: &Path) -> Result<Found, BackupError> {
-    let wrong = |error: StoreError| match error.class {
-        Class::Corrupt => BackupError::Altered(file.to_owned(), error.detail),
-        Class::Busy
-        | Class::Full
-        | Class::ReadOnly
-        | Class::NewerSchema
-        | Class::Io
-        | Class::Lost
-        | Class::Sync
-        | Class::Other => BackupError::store(file)(error),
-    };
+    let altered = |detail| BackupError::Altered(file.to_owned(), detail);
+    let wrong = BackupError::unless_damaged(file, altered);
     let mut driver = Sqlite::open_whole(file).map_err(wrong)?;
     if let Some(flaw) = chain::verify(&mut driver, &mut |_| {}).map_err(wrong)?.flaw {
         return Err(BackupError::Altered(file.to_owned(), flaw.to_string()));

@@ -10,11 +10,12 @@ use super::BackupError;
 use super::check::{Found, look, measure};
 use super::pair::Pair;
 pub use super::pair::Step;
-use crate::store::driver::{Class, Driver};
+use crate::store::driver::Driver;
+use crate::store::fleet;
 
 /// Writes the last committed state and its manifest. The manifest comes last: a file without one is no backup.
 ///
-/// `replace` takes the place of an earlier backup, and of nothing else. `reached` hears of each step when it is done.
+/// `replace` takes the place of an earlier backup of the same fleet that is whole, and of nothing else. `reached` hears of each step when it is done.
 pub fn create(
     driver: &mut dyn Driver,
     file: &Path,
@@ -22,18 +23,9 @@ pub fn create(
     now: WallTime,
     reached: &mut dyn FnMut(Step),
 ) -> Result<Manifest, BackupError> {
-    let mut pair = Pair::begin(file, replace)?;
-    driver.backup(pair.copy.path()).map_err(|error| match error.class {
-        Class::Corrupt => BackupError::Damaged(error.detail),
-        Class::Busy
-        | Class::Full
-        | Class::ReadOnly
-        | Class::NewerSchema
-        | Class::Io
-        | Class::Lost
-        | Class::Sync
-        | Class::Other => BackupError::Store(file.to_owned(), error),
-    })?;
+    let own = fleet::existing_of_any_schema(driver).map_err(BackupError::store(file))?;
+    let mut pair = Pair::begin(file, replace.then_some(own.id.as_str()))?;
+    driver.backup(pair.copy.path()).map_err(BackupError::unless_damaged(file, BackupError::Damaged))?;
     let Found { fleet, schema, database } = look(pair.copy.path()).map_err(of_the_store)?;
     let measured = measure(pair.copy.file(), file, &mut |_, _| Ok(()))?;
     let manifest = Manifest {

@@ -9,11 +9,14 @@ use tenure_core::model::refusal::{Code, Refusal};
 use crate::store::driver::{Class, StoreError};
 use crate::store::folder::FolderError;
 
-/// Why there is no backup, or no restore. Nothing that was there before was changed.
+/// Why there is no backup, or no restore. What was there before is there, though a restore that failed late may have
+/// left it under its other name.
 #[derive(Debug)]
 pub enum BackupError {
     /// Something is in the file's place already.
     Taken(PathBuf),
+    /// The name is one that the store itself uses.
+    Own(PathBuf),
     /// Another backup is being written to this file.
     Busy(PathBuf),
     /// There is no such backup.
@@ -72,12 +75,31 @@ impl BackupError {
         let path = path.to_owned();
         |error| Self::Store(path, error)
     }
+
+    /// The same, except that a database which is damaged is told by another name.
+    pub(super) fn unless_damaged<'a>(
+        path: &'a Path,
+        damaged: impl Fn(String) -> Self + Copy + 'a,
+    ) -> impl Fn(StoreError) -> Self + Copy + 'a {
+        move |error| match error.class {
+            Class::Corrupt => damaged(error.detail),
+            Class::Busy
+            | Class::Full
+            | Class::ReadOnly
+            | Class::NewerSchema
+            | Class::Io
+            | Class::Lost
+            | Class::Sync
+            | Class::Other => Self::Store(path.to_owned(), error),
+        }
+    }
 }
 
 impl fmt::Display for BackupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Taken(path) => write!(f, "{} is there already", path.display()),
+            Self::Own(path) => write!(f, "{} is a name that the store itself uses", path.display()),
             Self::Busy(path) => write!(f, "another backup is being written to {}", path.display()),
             Self::Missing(path) => write!(f, "there is no {}", path.display()),
             Self::Unvouched { file, manifest, is_cut_off: false } => {
@@ -119,6 +141,7 @@ impl BackupError {
             Self::Taken(_) => {
                 (Code::AlreadyExists, "name another file, or replace an earlier backup with --replace")
             }
+            Self::Own(_) => (Code::InvalidInput, "name a file in another folder"),
             Self::Busy(_) => (Code::InUse, "wait until it is done, and repeat the command"),
             Self::Missing(_) => {
                 (Code::NotFound, "check the name; a backup is a file and its manifest, FILE.json beside it")
@@ -127,9 +150,10 @@ impl BackupError {
                 Code::NotFound,
                 "name a backup that has its manifest, FILE.json beside it; nothing else is restored or replaced",
             ),
-            Self::Unvouched { is_cut_off: true, .. } => {
-                (Code::NotFound, "take it anew with `tenure backup create FILE --replace`")
-            }
+            Self::Unvouched { is_cut_off: true, .. } => (
+                Code::NotFound,
+                "if a backup was cut off here, take it anew with `tenure backup create FILE --replace`",
+            ),
             Self::Altered(..) => (
                 Code::InvalidInput,
                 "name another backup; one that is not whole is neither restored nor replaced",
@@ -227,6 +251,7 @@ mod tests {
         let cut_off = FolderError::CutOff { database: path(), copy: path() };
         let cases = [
             (BackupError::Taken(path()), Code::AlreadyExists, 8),
+            (BackupError::Own(path()), Code::InvalidInput, 1),
             (BackupError::Busy(path()), Code::InUse, 3),
             (BackupError::Missing(path()), Code::NotFound, 7),
             (unvouched(false), Code::NotFound, 7),

@@ -4,7 +4,7 @@
 //! the manifest of another. What a run that was cut off left so is made whole by the next to the same place.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use tenure_core::model::backup::Manifest;
@@ -37,12 +37,16 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Empty drafts of a backup. `replace` takes the place of an earlier backup, and of nothing else.
-    pub fn begin(file: &Path, replace: bool) -> Result<Self, BackupError> {
+    /// Empty drafts of a backup. A fleet whose earlier backup they take the place of has its own there, whole, or nothing.
+    pub fn begin(file: &Path, replace: Option<&str>) -> Result<Self, BackupError> {
         let manifest = finished(file)?;
-        let replaces = replace && file.symlink_metadata().is_ok();
-        if replaces {
-            check::manifest(file).map_err(of_another)?;
+        let replaces = replace.is_some() && file.symlink_metadata().is_ok();
+        if let Some(fleet) = replace.filter(|_| replaces) {
+            let earlier = check::manifest(file).map_err(of_another)?;
+            if earlier.fleet != fleet {
+                return Err(BackupError::Foreign { backup: earlier.fleet, present: fleet.to_owned() });
+            }
+            check::refuse_other(file, &earlier, &measure(&mut open(file)?, file, &mut |_, _| Ok(()))?)?;
         } else {
             refuse_taken(file)?;
             refuse_taken(&manifest_of(file))?;
@@ -114,11 +118,18 @@ fn finished(file: &Path) -> Result<Draft, BackupError> {
         draft.publish(false)?;
         return Draft::of(&path);
     }
-    if vouches(&fs::read(&earlier).unwrap_or_default(), file)? {
+    if vouches(&held_by(&earlier), file)? {
         fs::rename(&earlier, &path).map_err(BackupError::writing(&path))?;
         sync_folder_of(&path).map_err(BackupError::writing(&path))?;
     }
     Ok(draft)
+}
+
+/// What a manifest that was put aside holds; nothing if there is none that can be read.
+fn held_by(earlier: &Path) -> Vec<u8> {
+    let mut text = Vec::new();
+    let read = open(earlier).map(|file| file.take(MANIFEST_BYTES as u64 + 1).read_to_end(&mut text));
+    if matches!(read, Ok(Ok(_))) { text } else { Vec::new() }
 }
 
 /// Whether this is the manifest of exactly this file.

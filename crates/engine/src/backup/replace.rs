@@ -90,6 +90,7 @@ pub fn plan(
     clocks: &dyn Clocks,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Plan, BackupError> {
+    refuse_own(&database_in(folder), file)?;
     let manifest = check::verify(file, heard)?;
     examine(folder, file, manifest, clocks).map(|place| place.plan)
 }
@@ -101,6 +102,7 @@ pub fn restore(
     clocks: &dyn Clocks,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Plan, BackupError> {
+    refuse_own(&database_in(folder), file)?;
     let manifest = check::verify(file, heard)?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(BackupError::folder(folder))?;
     let _no_daemon_starts = daemons_lock(folder)?;
@@ -110,19 +112,30 @@ pub fn restore(
     clear(&copy)?;
     let done = copy_checked(file, &plan.manifest, &copy, heard).and_then(|()| {
         heard(Progress::Reached(Step::Copied));
-        begin_epoch(&copy, clocks, &floors)
+        let fleet = begin_epoch(&copy, clocks, &floors)?;
+        debug_assert_eq!(fleet.epoch, plan.epoch, "what was told is what is done");
+        heard(Progress::Reached(Step::Restored));
+        if plan.present.is_some() { aside::settle(&database) } else { Ok(()) }
     });
-    let fleet = done.inspect_err(|_| drop(clear(&copy)))?;
-    heard(Progress::Reached(Step::Restored));
-    debug_assert_eq!(fleet.epoch, plan.epoch, "what was told is what is done");
-    if plan.present.is_some() {
-        aside::settle(&database)?;
-    }
+    // Whoever is told to make room shall not find a whole store in the way.
+    done.inspect_err(|_| drop(clear(&copy)))?;
     put_aside(&database, plan.kept_as.as_deref(), plan.epoch, &mut |step| heard(Progress::Reached(step)))?;
     fs::rename(&copy, &database).map_err(BackupError::folder(&database))?;
     sync_folder_of(&database).map_err(BackupError::folder(&database))?;
     heard(Progress::Reached(Step::Replaced));
     Ok(plan)
+}
+
+/// Refuses a backup under a name that the store itself uses, or a restore: such a file would be taken for a part of it.
+pub fn refuse_own(database: &Path, file: &Path) -> Result<(), BackupError> {
+    let real = |path: &Path| path.parent().and_then(|folder| folder.canonicalize().ok());
+    let name =
+        |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_beside = real(file).is_some() && real(file) == real(database);
+    if is_beside && name(file).starts_with(&name(database)) {
+        return Err(BackupError::Own(file.to_owned()));
+    }
+    Ok(())
 }
 
 /// Keeps daemons from starting, and waits for none: one that starts or stops now is in the way.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::model::event::{Event, StoredEvent};
-use tenure_core::model::ids::{Digest, EventNumber, TaskId};
+use tenure_core::model::event::{Event, EventKind, StoredEvent};
+use tenure_core::model::ids::{Digest, EventNumber, ProjectKey, TaskId};
 use tenure_core::model::limits::PAGE_TEXT_BYTES;
+use tenure_core::model::time::WallTime;
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Shape, insert};
@@ -130,6 +131,66 @@ fn fitting(mut rows: Vec<EventRow>) -> Result<(Vec<StoredEvent>, bool), StoreErr
     rows.truncate(fitting);
     let events = rows.into_iter().map(EventRow::parse).collect::<Result<_, _>>()?;
     Ok((events, cut))
+}
+
+/// The newest event of each task of a project, of some kinds (`{kinds}`), the newest first. The record is read from the
+/// number on: by the index of tasks, which an expression keeps the planner from, all of it
+/// would be.
+pub const OF_TASKS: &str = "SELECT number, kind, project, task, body, hash FROM event WHERE number IN \
+     (SELECT max(number) FROM event WHERE number > $1 AND project = $2 AND kind IN ({kinds}) \
+     GROUP BY task || '' ORDER BY max(number) DESC LIMIT $3) ORDER BY number DESC";
+/// Of how many tasks of a project there are events of some kinds (`{kinds}`).
+pub const TASKS: &str = "SELECT count(DISTINCT task || '') FROM event \
+     WHERE number > $1 AND project = $2 AND kind IN ({kinds})";
+
+/// The newest event of each task of a project after a number, of some kinds, and how many tasks there are.
+pub fn of_tasks(
+    driver: &mut dyn Driver,
+    project: &ProjectKey,
+    kinds: &[EventKind],
+    after: EventNumber,
+    count: u32,
+) -> Result<(Vec<StoredEvent>, u64), StoreError> {
+    // Kinds are the program's own words.
+    let kinds: Vec<String> = kinds.iter().map(|kind| format!("'{kind}'")).collect();
+    let filled = |sql: &str| sql.replace("{kinds}", &kinds.join(", "));
+    let mut values = Values::default();
+    values.count(after.0);
+    values.text(project.as_str());
+    let mut total = 0;
+    driver.query(&filled(TASKS), &values.0, &mut |row| {
+        total = Fields::of(row).count()?;
+        Ok(())
+    })?;
+    values.integer(i64::from(count));
+    let (events, _) = fitting(rows(driver, &filled(OF_TASKS), &values)?)?;
+    Ok((events, total))
+}
+
+/// The last event before a moment of the wall clock, found by halves: the record is as good as in its order, and where
+/// the clock was set back, either side of that is an answer.
+pub fn last_before(driver: &mut dyn Driver, moment: WallTime) -> Result<Option<StoredEvent>, StoreError> {
+    let first_from = |driver: &mut dyn Driver, number: u64| {
+        let found = rows_after(driver, EventNumber(number.saturating_sub(1)), None, 1)?;
+        found.into_iter().next().map(EventRow::parse).transpose()
+    };
+    let last = newest(driver, None, 1)?.0.pop();
+    let Some(last) = last else { return Ok(None) };
+    if last.event.wall_time < moment {
+        return Ok(Some(last));
+    }
+    // Every event below `low` is from before the moment; the one at `high`, and those after it, are not.
+    let (mut low, mut high) = (0, last.event.number.0);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match first_from(driver, middle)? {
+            Some(found) if found.event.wall_time < moment => low = found.event.number.0 + 1,
+            Some(_) | None => high = middle,
+        }
+    }
+    let before = EventNumber(low.saturating_sub(1));
+    let Some((number, _)) = last_until(driver, before)? else { return Ok(None) };
+    first_from(driver, number.0)
 }
 
 /// The last event up to a number, with its hash.

@@ -1,7 +1,7 @@
 //! What stands in the way of tasks: edges and typed blockers.
 
 use tenure_core::model::dependency::{Dependency, DependencyKind};
-use tenure_core::model::ids::TaskId;
+use tenure_core::model::ids::{ProjectKey, TaskId};
 use tenure_core::model::task::Blocker;
 use tenure_core::model::time::WallTime;
 use tenure_core::working_set::records::Side;
@@ -42,6 +42,24 @@ pub const COUNT_ON: &str = "SELECT count(*) FROM dependency WHERE on_task = $1 A
 pub const OPEN_CHILD: &str = "SELECT task.id FROM dependency JOIN task ON task.id = dependency.task \
      WHERE dependency.on_task = $1 AND dependency.kind = 'parent' AND dependency.optional = 0 AND task.stage = 0 \
      ORDER BY task.project, task.number LIMIT 1";
+
+/// Unfinished tasks of a project that a typed blocker keeps.
+pub const KEPT: &str = "SELECT task.id FROM task WHERE task.project = $1 AND task.stage = 0 AND EXISTS \
+     (SELECT 1 FROM blocker WHERE blocker.task = task.id AND blocker.resolved_at IS NULL) \
+     ORDER BY task.number LIMIT $2";
+
+/// Unfinished tasks of a project that a typed blocker keeps, by number, at most so many.
+pub fn kept(driver: &mut dyn Driver, project: &ProjectKey, count: u32) -> Result<Vec<TaskId>, StoreError> {
+    let mut values = Values::default();
+    values.text(project.as_str());
+    values.integer(i64::from(count));
+    let mut ids = Vec::new();
+    driver.query(KEPT, &values.0, &mut |row| {
+        ids.push(Fields::of(row).parse()?);
+        Ok(())
+    })?;
+    Ok(ids)
+}
 
 /// Some edges of a kind on one side of a task, after the other task of the last one, and how many there are in all.
 pub fn edges(

@@ -21,6 +21,18 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             let (events, cut) = event::newest(driver, task.as_ref(), *count)?;
             Rows::Events(events, cut)
         }
+        Page::Happened { project, kinds, after, count } => {
+            let (events, total) = event::of_tasks(driver, project, kinds, *after, *count)?;
+            Rows::Happened(events, total)
+        }
+        Page::Before { moment } => {
+            Rows::Events(event::last_before(driver, *moment)?.into_iter().collect(), false)
+        }
+        Page::Kept { project, count } => {
+            let ids = graph::kept(driver, project, *count)?;
+            load_by_key::<Task>(driver, &mut set.tasks, &task::BY_ID, ids.clone())?;
+            Rows::Tasks(ids)
+        }
         Page::Tasks { project, queues, after, count } => {
             let tasks = by_number(driver, project, queues, *after, *count)?;
             let ids = tasks.iter().map(|task| task.id.clone()).collect();

@@ -49,13 +49,11 @@ fn an_earlier_backup_is_replaced_when_that_is_wished_and_nothing_else_ever() {
     assert_eq!(verify(&scene.file()).expect("it is whole"), second);
 
     let other = scene.place.path().join("letter");
-    for file in [other.clone(), scene.state().join(DATABASE)] {
-        if file == other {
-            fs::write(&file, "something else").expect("written");
-        }
+    fs::write(&other, "something else").expect("written");
+    for (file, code) in [(other, Code::NotFound), (scene.state().join(DATABASE), Code::InvalidInput)] {
         let before = fs::read(&file).expect("bytes");
         let refusal = Refusal::from(engine.backup(&file, true).expect_err("no backup"));
-        assert_eq!(refusal.code, Code::NotFound, "{}", refusal.detail);
+        assert_eq!(refusal.code, code, "{}", refusal.detail);
         assert_eq!(fs::read(&file).expect("bytes"), before);
     }
     let nowhere = scene.place.path().join("no/such/folder/backup.db");
@@ -215,4 +213,22 @@ fn a_record_that_was_altered_before_the_backup_is_not_backed_up() {
     assert!(error.to_string().contains("event 4 was altered"), "{error}");
     assert_eq!(Refusal::from(error).code, Code::StateConflict, "it is the store, not the file");
     assert!(!scene.file().exists() && !manifest_of(&scene.file()).exists());
+}
+
+#[test]
+fn only_a_whole_backup_of_the_same_fleet_is_replaced() {
+    let (scene, other) = (Scene::new(), Scene::new());
+    let (engine, another) = (scene.begun(), other.begun());
+    another.backup(&other.file(), false).expect("a backup");
+    let before = fs::read(other.file()).expect("there");
+    let foreign = engine.backup(&other.file(), true).expect_err("of another fleet");
+    assert!(matches!(foreign, BackupError::Foreign { .. }), "{foreign}");
+    assert_eq!(fs::read(other.file()).expect("there"), before);
+    engine.backup(&scene.file(), false).expect("a backup");
+    fs::write(scene.file(), "something of the user's own").expect("written");
+    let altered = engine.backup(&scene.file(), true).expect_err("no backup any more");
+    assert!(matches!(altered, BackupError::Altered(..)), "{altered}");
+    assert_eq!(fs::read(scene.file()).expect("there"), b"something of the user's own");
+    close(engine);
+    close(another);
 }

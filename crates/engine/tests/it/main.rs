@@ -3,6 +3,7 @@
 
 mod backups;
 mod chain;
+mod digest;
 mod failures;
 mod folder;
 mod loop_of_work;

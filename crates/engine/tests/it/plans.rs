@@ -45,6 +45,14 @@ fn a_tasks_newest_entries_are_read_backwards_and_no_further() {
 }
 
 #[test]
+fn what_happened_since_a_moment_is_read_from_there_on() {
+    for sql in [event::OF_TASKS, event::TASKS] {
+        check(&sql.replace("{kinds}", "'task_closed', 'task_cancelled'"), "INTEGER PRIMARY KEY (rowid>?)");
+    }
+    check(graph::KEPT, "INDEX task_stage (project=? AND stage=?)");
+}
+
+#[test]
 fn old_receipts_are_found_without_looking_at_young_ones() {
     let sql = receipt::AGED.replace("{columns}", &Receipt::shape().columns().join(", "));
     assert!(plan(&sql).contains("INDEX receipt_age (at<?)"), "{}", plan(&sql));

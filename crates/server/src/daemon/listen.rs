@@ -70,6 +70,8 @@ pub(super) async fn serve<T>(
         }
     }
     let held = going();
+    // Whoever waits or follows hears that there is nothing more to come.
+    stop.send_replace(true);
     drop(listener);
     if tokio::time::timeout(finish, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests were still in flight when the time to finish was over");

@@ -15,7 +15,7 @@ use futures_util::stream;
 use tenure_core::envelope::Envelope;
 use tenure_core::model::event::Event;
 use tenure_core::model::ids::{EventCursor, EventNumber};
-use tenure_core::model::limits::{FOLLOWERS, PAGE_ROWS_DEFAULT, RECHECK_MS, counted};
+use tenure_core::model::limits::{FOLLOWERS, PAGE_ROWS, RECHECK_MS, counted};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Operation;
 use tenure_core::operation::record::{EventList, ListEvents};
@@ -115,7 +115,8 @@ impl Follower {
             .map_err(|_| Refusal::new(Code::CannotTell, "the record cannot be read by this version"))?;
         self.ask.after = Some(list.cursor);
         self.ask.newest = false;
-        self.ask.limit = Some(PAGE_ROWS_DEFAULT.max(self.ask.limit.unwrap_or_default()));
+        // A page of text is bounded by its bytes, too.
+        self.ask.limit = Some(PAGE_ROWS);
         self.page = list.events.into_iter();
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::model::limits::{RECHECK_MS, WAITERS, counted};
+use tenure_core::model::limits::{WAITERS, counted};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Effect;
 use tenure_core::rules::wait::Patience;
@@ -12,7 +12,7 @@ use tenure_engine::{Command, Failure, Outcome};
 use tokio::time::Instant;
 
 use super::app::App;
-use super::waiters::Wake;
+use super::waiters::{Wake, Woken};
 
 /// Asks once, or for as long as the request has patience.
 pub(super) async fn ask(app: &Arc<App>, command: Command) -> Outcome {
@@ -21,16 +21,24 @@ pub(super) async fn ask(app: &Arc<App>, command: Command) -> Outcome {
     };
     let deadline = Instant::now() + Duration::from_millis(wait_ms.unsigned_abs());
     // The place comes before the first look, so that nothing is missed between the two.
-    let Some(place) = app.waiters.enter(topic) else { return Err(Failure::Refused(full())) };
+    let Some(place) = app.waiters.enter(topic) else {
+        // There may be nothing to wait for.
+        return match app.ask(command).await {
+            Err(Failure::Refused(refusal)) if Patience::is_worth_it(&refusal) => {
+                Err(Failure::Refused(full()))
+            }
+            outcome => outcome,
+        };
+    };
     let takes = command.operation.spec().effect != Effect::Read;
     let mut stopping = app.stop().subscribe();
     let mut wake: Option<Wake> = None;
     loop {
         let outcome = app.ask(command.clone()).await;
         match (&outcome, wake.take()) {
-            (Ok(_), Some(wake)) if takes => wake.used(),
-            (Ok(_), Some(wake)) => wake.told(),
-            // Whoever is next may be able to take what this one could not.
+            (Ok(_), Some(wake)) if takes && place.is_for_one_project() => wake.used(),
+            (Ok(_), Some(wake)) if !takes => wake.told(),
+            // Whoever is next may be able to take what this one could not, or did not.
             (_, unused) => drop(unused),
         }
         let left = deadline.saturating_duration_since(Instant::now());
@@ -39,13 +47,26 @@ pub(super) async fn ask(app: &Arc<App>, command: Command) -> Outcome {
             _ => return outcome,
         }
         let _at_rest = app.rest();
-        tokio::select! {
-            _ = stopping.wait_for(|stop| *stop) => {
-                return Err(Failure::Refused(Refusal::new(Code::CannotTell, "the coordinator is closing")));
-            }
-            woken = place.woken(left.min(Duration::from_millis(RECHECK_MS))) => wake = woken,
+        let woken = tokio::select! {
+            _ = stopping.wait_for(|stop| *stop) => return Err(Failure::Refused(closing())),
+            woken = place.woken(left.min(app.recheck)) => woken,
+        };
+        match woken {
+            Woken::For(work) => wake = Some(work),
+            Woken::ByNews => {}
+            // What time alone brought is known once the time is committed, and questions read what is.
+            Woken::ByTime => commit_the_time(app).await,
         }
     }
+}
+
+fn closing() -> Refusal {
+    Refusal::new(Code::CannotTell, "the coordinator is closing")
+}
+
+/// Makes what time alone brought readable; whether that works is found out by whoever asks next.
+async fn commit_the_time(app: &Arc<App>) {
+    let _ = app.blocking(App::probe).await;
 }
 
 fn full() -> Refusal {

@@ -126,11 +126,20 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Whether whatever it takes is what it was woken for.
+    pub(super) fn is_for_one_project(&self) -> bool {
+        matches!(&self.topic, Topic::Work(projects) if projects.len() == 1)
+    }
+
     /// Waits until there is a reason to look again, at most so long.
-    pub(super) async fn woken(&self, at_most: Duration) -> Option<Wake> {
+    pub(super) async fn woken(&self, at_most: Duration) -> Woken {
         // What was heard while it looked the last time has rung already.
-        let _ = tokio::time::timeout(at_most, self.bell.notified()).await;
-        self.take()
+        let rung = tokio::time::timeout(at_most, self.bell.notified()).await;
+        match (self.take(), rung) {
+            (Some(wake), _) => Woken::For(wake),
+            (None, Ok(())) => Woken::ByNews,
+            (None, Err(_)) => Woken::ByTime,
+        }
     }
 
     fn take(&self) -> Option<Wake> {
@@ -142,6 +151,16 @@ impl Place {
             Cause::Task => None,
         }
     }
+}
+
+/// Why one who waits looks again.
+pub(super) enum Woken {
+    /// Work was freed, and it is this one's turn.
+    For(Wake),
+    /// Something happened to the task.
+    ByNews,
+    /// Nothing was heard for so long.
+    ByTime,
 }
 
 impl Drop for Place {

@@ -87,11 +87,14 @@ fn events_come_as_they_happen_and_go_on_after_the_last_one_seen() {
 #[test]
 fn a_task_is_followed_alone_and_the_newest_events_are_a_beginning() {
     let served = served_with_a_task();
+    create(&served);
     let mut of_task = Stream::open(&served, &follow("?task=afc-2"));
     let mut newest = Stream::open(&served, &follow("?newest=true&limit=1"));
-    let before = newest.next().expect("the newest one").1["number"].as_u64().expect("a number");
-    create(&served);
     assert_eq!(of_task.next().expect("it happened").1["task"], "afc-2");
+    let before = newest.next().expect("the newest one").1["number"].as_u64().expect("a number");
+    let closed = served.ask(&mutation("POST", "/api/v1/tasks/afc-2/close", r#"{"revision":1}"#));
+    assert_eq!(closed.status, 200, "{}", closed.body);
+    assert_eq!(of_task.next().expect("it happened").1["kind"], "task_closed");
     assert_eq!(newest.numbers(1), [before + 1]);
 }
 
@@ -102,6 +105,8 @@ fn what_cannot_be_followed_is_refused_before_anything_is_sent() {
         (follow("?after=2-0"), "epoch_changed"),
         (follow("").header("Last-Event-ID", "seven"), "invalid_input"),
         (follow("?limit=1001"), "invalid_input"),
+        (follow("?after=1-9999"), "invalid_input"),
+        (follow("?task=afc-99"), "not_found"),
     ] {
         assert_eq!(served.ask(&request.as_it_happens()).code(), code);
     }

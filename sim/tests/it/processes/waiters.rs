@@ -5,7 +5,7 @@ use std::process::Child;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_sim::agent::{Agent, starting_client};
-use tenure_sim::daemon::signal;
+use tenure_sim::daemon::{found_in, has_ended, signal};
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::seed::{Seed, rounds};
 use tenure_sim::shell::{Ran, Shell};
@@ -73,7 +73,7 @@ fn a_waiter_that_is_killed_or_paused_swallows_no_task() {
 }
 
 #[test]
-fn waiters_go_on_waiting_across_the_death_of_the_daemon() {
+fn waiters_go_on_waiting_however_often_the_daemon_ends() {
     let place = Place::new();
     let mut daemon = place.daemon();
     let founder = Agent::open(starting_client(place.state()), "founder");
@@ -81,7 +81,12 @@ fn waiters_go_on_waiting_across_the_death_of_the_daemon() {
     let shell = Shell::new(place.state(), &place.checkout());
     let waiter = wait_for_work(&shell, &founder, "ada");
     daemon.kill();
-    waiting::until("it waits in the next daemon", || waiters(&founder) == 1);
+    for round in 0..8 {
+        waiting::until("it waits in the next daemon", || waiters(&founder) == 1);
+        let pid = found_in(place.state()).expect("it answered just now");
+        signal(pid, if round % 2 == 0 { Signal::TERM } else { Signal::KILL });
+        waiting::until("it has ended", || has_ended(pid));
+    }
     let task = create(&founder);
     let taken = ended(waiter);
     assert_eq!((taken.code, &taken.json()["task"]["id"]), (0, &Value::String(task)), "{}", taken.err);

@@ -1,0 +1,53 @@
+//! The digest, as somebody reads it in the morning.
+
+use tenure_core::operation::digest::{Digest, Happened, Part};
+
+use super::{Page, Show, time};
+
+impl Show for Digest {
+    fn show(&self, page: &mut Page) {
+        page.line(&format!("since {}", time::moment(self.since)));
+        part("landed", &self.landed, page);
+        part("claimed", &self.claimed, page);
+        part("changed", &self.changed, page);
+        if !self.waiting.is_empty() {
+            let more = if self.more_waiting { ", and more (--limit)" } else { "" };
+            page.line(&format!("waits for somebody: {}{more}", self.waiting.len()));
+            let rows: Vec<_> = self
+                .waiting
+                .iter()
+                .map(|waiting| [&waiting.on, &waiting.because, &waiting.task.title].map(String::clone))
+                .zip(self.waiting.iter().map(|waiting| waiting.task.id.to_string()))
+                .map(|([on, because, title], id)| [format!("  {id}"), on, because, title])
+                .collect();
+            page.rows(&rows);
+        }
+        if self.landed.total + self.claimed.total + self.changed.total == 0 && self.waiting.is_empty() {
+            page.line("nothing happened, and nothing waits for anybody");
+        }
+    }
+}
+
+fn part(name: &str, part: &Part, page: &mut Page) {
+    if part.total == 0 {
+        return;
+    }
+    let left = part.total - part.tasks.len() as u64;
+    let more = if left > 0 { format!(", {left} more (--limit)") } else { String::new() };
+    page.line(&format!("{name}: {}{more}", part.total));
+    page.rows(&part.tasks.iter().map(line).collect::<Vec<_>>());
+}
+
+fn line(happened: &Happened) -> [String; 5] {
+    let by = happened.by.as_ref().map_or_else(|| "coordinator".to_owned(), ToString::to_string);
+    let evidence = happened.evidence.as_ref();
+    let place = evidence.and_then(|evidence| {
+        let told = [&evidence.merge_commit, &evidence.commit, &evidence.pull_request, &evidence.branch];
+        told.into_iter().flatten().next().cloned()
+    });
+    let what = match place {
+        Some(place) => format!("{} {place}", happened.task.status),
+        None => happened.kind.as_str().trim_start_matches("task_").replace('_', " "),
+    };
+    [format!("  {}", happened.task.id), time::moment(happened.at), what, by, happened.task.title.clone()]
+}
