@@ -8,7 +8,7 @@ use tenure_client::place::Wish;
 
 use crate::command::{
     audit, backup, blocker, call, config, demo, dependency, digest, doctor, help, import, init, ownership,
-    project, queue, record, restore, serve, session, start, task, version, wait,
+    project, queue, record, restore, run, serve, session, start, task, version, wait,
 };
 use crate::context::Context;
 use crate::interrupt;
@@ -63,6 +63,11 @@ enum Command {
     Explain(queue::Explain),
     Next(queue::Next),
     Wait(wait::Wait),
+    Run(Box<run::Run>),
+    #[command(hide = true)]
+    RunGuard(run::guard::Guard),
+    #[command(hide = true)]
+    RunStart(run::starter::Starter),
     Dispose(ownership::Dispose),
     Reconcile(ownership::Reconcile),
     Attempts(ownership::Attempts),
@@ -124,16 +129,21 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let screen = Screen::new(fields, arguments.quiet);
     let wish = Wish { server: arguments.server, local: arguments.local };
     let context = Context::new(screen.clone(), arguments.session, wish);
-    if let Some(Command::Serve(serve)) = arguments.command {
-        return serve::run(serve, &context);
+    match arguments.command {
+        Some(Command::Serve(serve)) => serve::run(serve, &context),
+        Some(Command::Run(run)) => run::run(*run, &context),
+        Some(Command::RunGuard(guard)) => run::guard::run(&guard, &context),
+        Some(Command::RunStart(starter)) => run::starter::run(&starter, &context),
+        command => {
+            // The demo cleans up first when it is interrupted.
+            if !matches!(command, Some(Command::Demo(_)))
+                && let Err(error) = interrupt::ends_the_process()
+            {
+                screen.remark(&format!("tenure: an interrupt will not end with exit code 130: {error}"));
+            }
+            screen.end(dispatch(command, &context))
+        }
     }
-    // The demo cleans up first when it is interrupted.
-    if !matches!(arguments.command, Some(Command::Demo(_)))
-        && let Err(error) = interrupt::ends_the_process()
-    {
-        screen.remark(&format!("tenure: an interrupt will not end with exit code 130: {error}"));
-    }
-    screen.end(dispatch(arguments.command, &context))
 }
 
 fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
@@ -170,7 +180,9 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Init(init)) => init::run(init, context),
         Some(Command::Demo(demo)) => demo::run(&demo, context),
         Some(Command::Doctor(doctor)) => doctor::run(&doctor, context),
-        Some(Command::Serve(_)) => unreachable!("a server is run before anything else is looked at"),
+        Some(Command::Serve(_) | Command::Run(_) | Command::RunGuard(_) | Command::RunStart(_)) => {
+            unreachable!("what has an exit code of its own is run before anything else is looked at")
+        }
         Some(Command::Config(command)) => config::run(&command, context),
         Some(Command::Call(call)) => call::run(&call, context),
         Some(Command::Version(version)) => version::run(&version, context),

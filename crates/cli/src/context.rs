@@ -48,6 +48,11 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
+/// The executable that runs.
+pub fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::file("find", Path::new("the tenure executable"), &error))
+}
+
 impl Context {
     /// The surroundings of a command that answers like this.
     pub fn new(screen: Screen, session_name: Option<String>, wish: Wish) -> Self {
@@ -65,16 +70,19 @@ impl Context {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let store = self.store()?;
         if std::io::stderr().is_terminal() {
-            self.say_store(&store);
+            self.say_store(&self.store()?);
         }
-        let program = std::env::current_exe()
-            .map_err(|error| Failure::file("find", Path::new("the tenure executable"), &error))?;
+        let client = self.another_client()?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// A caller of its own, for a thread that calls beside this one.
+    pub fn another_client(&self) -> Result<Client, Stop> {
         let screen = self.screen.clone();
         let notice = Box::new(move |text: &str| screen.remark(&format!("tenure: {text}")));
-        let start = Start { program, arguments: Vec::new() };
-        Ok(self.client.get_or_init(|| Client::new(&store, Some(start), notice)))
+        let start = Start { program: own_program()?, arguments: Vec::new() };
+        Ok(Client::new(&self.store()?, Some(start), notice))
     }
 
     fn say_store(&self, store: &Path) {

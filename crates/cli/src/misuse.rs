@@ -34,6 +34,8 @@ pub fn end(error: clap::Error, mut tree: Command, words: &[OsString]) -> ExitCod
         return ExitCode::SUCCESS;
     }
     tree.build();
+    // What follows `--` are another program's words.
+    let words = words.split(|word| word == "--").next().unwrap_or_default();
     let (error, refusal) = explained(error, &tree, words);
     error.print().ok();
     if words.iter().any(|word| word.to_string_lossy().starts_with("--json")) {

@@ -1,5 +1,6 @@
-//! The processes above this one, as Linux tells of them.
+//! The processes above and below this one, as Linux tells of them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What is known of one process.
@@ -11,6 +12,10 @@ pub struct Process {
     pub parent: u32,
     /// Its session leader's number.
     pub leader: u32,
+    /// Whether it was put to sleep by a signal.
+    pub stands_still: bool,
+    /// Its process group's number.
+    pub group: u32,
     /// Its terminal as the kernel numbers it; 0 for none.
     pub terminal: u64,
     /// When it started, in clock ticks since the machine did. With `pid` it names one process for good.
@@ -39,10 +44,31 @@ pub fn process(pid: u32) -> Option<Process> {
 /// When a process started, if it lives.
 #[must_use]
 pub fn started(pid: u32) -> Option<u64> {
+    living(pid).map(|process| process.started)
+}
+
+/// A process that has not ended, without its words.
+fn living(pid: u32) -> Option<Process> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     let is_zombie = rest.trim_start().starts_with(['Z', 'X']);
-    parse_stat(&stat).filter(|_| !is_zombie).map(|process| process.started)
+    parse_stat(&stat).filter(|_| !is_zombie)
+}
+
+/// The living processes below one, however deep, without their words. A parent stands before its children.
+#[must_use]
+pub fn below(root: u32) -> Vec<Process> {
+    let numbers = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut others: Vec<Process> = numbers.filter_map(living).collect();
+    let (mut above, mut found) = (BTreeSet::from([root]), Vec::new());
+    while !above.is_empty() {
+        let (children, rest) = others.into_iter().partition(|process| above.contains(&process.parent));
+        others = rest;
+        above = children.iter().map(|child: &Process| child.pid).collect();
+        found.extend(children);
+    }
+    found
 }
 
 /// Reads `/proc/PID/stat`. The name stands in parentheses and may itself contain some.
@@ -53,7 +79,9 @@ fn parse_stat(stat: &str) -> Option<Process> {
     Some(Process {
         pid: pid.parse().ok()?,
         name: name.to_owned(),
+        stands_still: fields.first()? == &"T",
         parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
         leader: fields.get(3)?.parse().ok()?,
         terminal: fields.get(4)?.parse::<i64>().ok()?.unsigned_abs(),
         started: fields.get(19)?.parse().ok()?,
@@ -70,7 +98,32 @@ mod tests {
         let stat = "42 (a) b (c)) S 7 42 41 34816 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 987 1 2";
         let process = parse_stat(stat).expect("well-formed");
         assert_eq!((process.name.as_str(), process.parent, process.leader), ("a) b (c)", 7, 41));
-        assert_eq!((process.terminal, process.started), (34816, 987));
+        assert_eq!((process.group, process.terminal, process.started), (42, 34816, 987));
+        assert!(
+            !process.stands_still && parse_stat(&stat.replace(" S ", " T ")).is_some_and(|p| p.stands_still)
+        );
+    }
+
+    #[test]
+    fn a_child_s_child_is_below_and_one_that_has_ended_is_not() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "sleep 1000 & echo $!; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut line = String::new();
+        let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));
+        std::io::BufRead::read_line(&mut output, &mut line).expect("it says a number");
+        let grandchild: u32 = line.trim().parse().expect("a number");
+        let pids = |found: Vec<Process>| found.iter().map(|process| process.pid).collect::<Vec<_>>();
+        let found = pids(below(std::process::id()));
+        let place = |pid| found.iter().position(|found| *found == pid);
+        assert!(place(child.id()).is_some() && place(child.id()) < place(grandchild), "{found:?}");
+        let pid = rustix::process::Pid::from_raw(i32::try_from(grandchild).expect("small")).expect("not 0");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
+        child.wait().expect("it is our child");
+        let left = pids(below(std::process::id()));
+        assert!(!left.contains(&child.id()) && !left.contains(&grandchild), "{left:?}");
     }
 
     #[test]

@@ -224,6 +224,11 @@ impl Session {
         &self.secret
     }
 
+    /// Whether its file is still its own: neither was it closed nor did another session take its place.
+    pub fn is_in_file(&self) -> Result<bool, Failure> {
+        Ok(self.file.read()?.is_some_and(|record| record.session == self.id))
+    }
+
     /// The tasks that it holds, as far as its file knows.
     pub fn held(&self) -> Result<Vec<TaskId>, Failure> {
         let record = self.file.read()?;

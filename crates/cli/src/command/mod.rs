@@ -17,6 +17,7 @@ pub mod project;
 pub mod queue;
 pub mod record;
 pub mod restore;
+pub mod run;
 pub mod serve;
 pub mod session;
 pub mod start;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use schemars::SchemaGenerator;
+use tenure_client::ask::Answered;
 use tenure_core::operation::ownership;
 use tenure_core::operation::wait::{Until, Wait};
 
@@ -74,12 +75,21 @@ pub fn close(close: Close, context: &Context) -> Result<(), Stop> {
     context.perform_on((operation, operand))
 }
 
+/// Claims and prints what was claimed.
+pub fn claim(claim: Claim, context: &Context) -> Result<(), Stop> {
+    context.check_fields(SchemaGenerator::subschema_for::<ownership::Claimed>)?;
+    context.print(&claimed(claim.operation, claim.wait, context)?)
+}
+
 /// Claims; with patience, as soon as there is something to claim. Nothing is claimed while nobody is there to hear of
 /// it: this process is told of work and claims it then.
-pub fn claim(claim: Claim, context: &Context) -> Result<(), Stop> {
-    let deadline = Instant::now() + claim.wait.unwrap_or_default();
-    let (operation, operand) = claim.operation.resolve(context)?;
-    context.check_fields(SchemaGenerator::subschema_for::<ownership::Claimed>)?;
+pub fn claimed(
+    operation: OnWork<ownership::Claim>,
+    patience: Option<Duration>,
+    context: &Context,
+) -> Result<Answered<ownership::Claimed>, Stop> {
+    let deadline = Instant::now() + patience.unwrap_or_default();
+    let (operation, operand) = operation.resolve(context)?;
     let wait = Wait {
         task: operation.task.clone(),
         projects: operation.projects.clone(),
@@ -91,7 +101,7 @@ pub fn claim(claim: Claim, context: &Context) -> Result<(), Stop> {
     loop {
         match context.call_on(&operation, operand.as_deref()) {
             Err(stop) if wait::may_pass(&stop, deadline) => wait::once(&wait, deadline, context)?,
-            outcome => return context.print(&outcome?),
+            outcome => return outcome,
         }
     }
 }

@@ -25,6 +25,7 @@ fn chain(terminal: u64, leader: u32, names: &[&str]) -> BTreeMap<u32, Process> {
                 started: 5000 - index as u64,
                 name,
                 words,
+                ..Process::default()
             };
             (process.pid, process)
         })

@@ -159,7 +159,7 @@ codes! {
 }
 
 /// What each exit code of the command line means: the help and the reference page print this table.
-pub const EXIT_CODES: [(&str, &str); 13] = [
+pub const EXIT_CODES: [(&str, &str); 18] = [
     ("0", "Done."),
     ("1", "The command was used wrongly, or its input is not acceptable."),
     ("2", "It cannot be told: daemon, network, storage or version. Nothing is known to have happened."),
@@ -171,7 +171,12 @@ pub const EXIT_CODES: [(&str, &str); 13] = [
     ("8", "A conflict: of a revision, an operation id, a cycle, or the state of the record."),
     ("9", "Nothing is eligible, or a wait timed out. The answer says why."),
     ("10", "A check failed: `audit verify` or `doctor` found something."),
-    ("120–125", "`run` itself failed; any other code of `run` is its child's."),
+    ("120", "`run`: the task could not be claimed, as the refusal tells; nothing was started."),
+    ("121", "`run`: it cannot be told; nothing was started."),
+    ("122", "`run`: the command could not be started; the task was released."),
+    ("123", "`run`: ownership or the guard was lost, or a stop was asked for; the command was stopped."),
+    ("124", "`run`: the command succeeded, but the task lacks something for a close and was handed off."),
+    ("125", "`run`: the command's outcome could not be recorded. Any other code of `run` is its command's."),
     ("130", "Interrupted."),
 ];
 

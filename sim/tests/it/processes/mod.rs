@@ -15,6 +15,7 @@ mod races;
 mod read_only;
 mod requests;
 mod restoring;
+mod run;
 mod secrets;
 mod starting;
 mod waiters;
