@@ -15,7 +15,8 @@ input! {
     pub struct OpenSession {
         /// The session's id, 32 hexadecimal digits drawn by the client
         pub session: SessionId,
-        /// SHA-256 of the session proof
+        /// The hash of the session proof: SHA-256 over the text `tenure proof hash v1` and the proof's 32 bytes, each
+        /// preceded by its length in 8 bytes, the highest first
         pub proof_hash: Digest,
         /// The agent's name
         pub name: PrincipalName,

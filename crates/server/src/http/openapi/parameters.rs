@@ -67,7 +67,8 @@ pub(super) fn all() -> Value {
         (
             wire::TOKEN_HASH,
             true,
-            "SHA-256 of the lease token that the client derived from this claim.",
+            "The hash of the lease token that the client derived from this claim: SHA-256 over the text `tenure proof hash \
+             v1` and the token's 32 bytes, each preceded by its length in 8 bytes, the highest first.",
             secret,
         ),
         (
