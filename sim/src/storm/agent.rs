@@ -19,7 +19,7 @@ use tenure_core::operation::{Effect, Fencing};
 use tenure_core::secret::SessionSecret;
 use tenure_engine::Command;
 
-use super::deeds::{self, Scene};
+use super::deeds::{self, Lease, Scene};
 use crate::seed::Seed;
 
 /// What kind of agent it is.
@@ -31,21 +31,6 @@ pub enum Temper {
     Careless,
     /// Works for a while, and then is never heard of again.
     Doomed,
-}
-
-/// A lease as the holder's file knows it.
-#[derive(Debug, Clone)]
-pub struct Lease {
-    /// Task and generation.
-    pub attempt: AttemptId,
-    claim: OperationId,
-    /// By the holder's own clock.
-    renewed_at: i64,
-    ends_at: i64,
-    /// Taken over, and nothing decided yet about what was found.
-    pub undecided: bool,
-    /// The task is not what it was when it was claimed.
-    pub changed: bool,
 }
 
 /// A mutation as it is kept before it is sent.

@@ -20,12 +20,10 @@ use tenure_engine::Command;
 use tenure_engine::execute::read;
 use tenure_engine::store::driver::Driver;
 
+pub use super::fate::Verdict;
 use super::fate::{Fate, Holder};
 use crate::place::PROJECT;
 use crate::untimed::untimed;
-
-/// A promise that does not hold, in words.
-pub type Verdict = Result<(), String>;
 
 /// Who asked, and under which id: what a receipt is kept by.
 type Key = (String, OperationId);

@@ -1,17 +1,33 @@
 //! What agents do of their own accord: a table of deeds, how likely each is, and what it asks for.
 
 use serde_json::{Value, json};
-use tenure_core::model::ids::{PrincipalName, TaskId};
+use tenure_core::model::ids::{AttemptId, OperationId, PrincipalName, TaskId};
 use tenure_core::model::status::Status;
 use tenure_core::model::task::Kind;
 use tenure_core::operation::view::TaskView;
 
-use super::agent::Lease;
 use crate::place::PROJECT;
 use crate::seed::Seed;
 
 /// Why the one task that nobody unblocks is blocked.
 pub const UNRESOLVED: &str = "nobody gives it";
+
+/// A lease as the holder's file knows it.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    /// Task and generation.
+    pub attempt: AttemptId,
+    /// The operation that it was claimed with: its token follows from it.
+    pub claim: OperationId,
+    /// By the holder's own clock.
+    pub renewed_at: i64,
+    /// The same, as it was told.
+    pub ends_at: i64,
+    /// Taken over, and nothing decided yet about what was found.
+    pub undecided: bool,
+    /// The task is not what it was when it was claimed.
+    pub changed: bool,
+}
 
 /// What an agent has before its eyes when it chooses.
 pub struct Scene<'s> {

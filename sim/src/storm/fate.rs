@@ -7,7 +7,8 @@ use tenure_core::model::ids::{AttemptId, SessionId};
 use tenure_core::model::status::Status;
 use tenure_core::model::task::Lifecycle;
 
-use super::check::Verdict;
+/// A promise that does not hold, in words.
+pub type Verdict = Result<(), String>;
 
 /// Who holds a task by the record, and when the lease ends at the earliest and at the latest. Between the two lies what
 /// a renewal did whose commit nobody confirmed.

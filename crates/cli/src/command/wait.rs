@@ -10,7 +10,7 @@ use tenure_client::failure::Failure;
 use tenure_core::model::limits::WAIT_MS_MAX;
 use tenure_core::operation::record::ListEvents;
 use tenure_core::operation::wait::{self, Until, Waited};
-use tenure_core::rules::wait::Patience;
+use tenure_core::rules::patience::Patience;
 
 use crate::context::Context;
 use crate::duration;

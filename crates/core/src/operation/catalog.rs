@@ -9,8 +9,8 @@ use crate::json;
 use crate::model::refusal::Refusal;
 use crate::model::time::FleetTime;
 use crate::rules::Rule;
+use crate::rules::patience::Patience;
 use crate::rules::session::heard_of;
-use crate::rules::wait::Patience;
 use crate::working_set::{Need, Step, WorkingSet};
 
 /// Calls a macro with every operation: the one list. A surface that wants all operations starts here.

@@ -7,7 +7,7 @@ use crate::model::session::Session;
 use crate::operation::Operation;
 use crate::operation::view::AsOf;
 use crate::working_set::{Need, Step, WorkingSet};
-use wait::Patience;
+use patience::Patience;
 
 pub mod attention;
 pub mod cancel;
@@ -25,6 +25,7 @@ pub mod graph;
 pub mod holding;
 pub mod lookup;
 pub mod next;
+pub mod patience;
 pub mod project;
 pub mod queue;
 pub mod readiness;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tenure_core::model::refusal::{Code, Refusal};
-use tenure_core::rules::wait::{Patience, Topic};
+use tenure_core::rules::patience::{Patience, Topic};
 use tenure_core::working_set::News;
 
 use crate::world::{Agent, World, from};

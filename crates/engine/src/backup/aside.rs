@@ -14,10 +14,26 @@ use tenure_core::model::ids::Epoch;
 
 use super::BackupError;
 use super::draft::sync_folder_of;
-use super::replace::Step;
 use crate::store::driver::Driver;
 use crate::store::folder::{LOG, SHARED, beside};
 use crate::store::sqlite::{Role, Sqlite};
+
+/// A step that a restore has made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The backup is copied beside the store.
+    Copied,
+    /// The copy is in its next epoch.
+    Restored,
+    /// The present store has another name besides its own, and so has its log, if it still needs one.
+    Kept,
+    /// A present store that needs its log has its other name alone, so that daemons refuse to start.
+    Vacated,
+    /// No log is in the way of the copy.
+    Cleared,
+    /// The copy has taken the store's name.
+    Replaced,
+}
 
 /// A name for the present store that no other file has, nor its log. One that was cut off gave it this name already.
 pub fn free_name(database: &Path, epoch: Epoch) -> PathBuf {

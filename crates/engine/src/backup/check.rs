@@ -12,7 +12,7 @@ use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::Digest;
 use tenure_core::model::limits::MANIFEST_BYTES;
 
-use super::pair::is_cut_off;
+use super::draft::is_cut_off;
 use super::{BackupError, Progress, manifest_of};
 use crate::chain;
 use crate::store::driver::Driver;

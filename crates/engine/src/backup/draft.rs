@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
-use super::BackupError;
+use super::{BackupError, manifest_of};
 
 /// How often a draft that took its name just when it was locked is looked for anew.
 const LOOKS: u32 = 64;
@@ -156,6 +156,14 @@ pub fn refuse_taken(path: &Path) -> Result<(), BackupError> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(BackupError::Unwritable(path.to_owned(), error)),
     }
+}
+
+/// Whether a run to this place was cut off.
+pub fn is_cut_off(file: &Path) -> bool {
+    let manifest = manifest_of(file);
+    [".tenure-draft", ".tenure-earlier"]
+        .into_iter()
+        .any(|ending| hidden(&manifest, ending).is_ok_and(|path| path.symlink_metadata().is_ok()))
 }
 
 #[cfg(test)]

@@ -97,14 +97,6 @@ fn earlier_of(file: &Path) -> Result<PathBuf, BackupError> {
     hidden(&manifest_of(file), ".tenure-earlier")
 }
 
-/// Whether a run to this place was cut off.
-pub fn is_cut_off(file: &Path) -> bool {
-    let manifest = manifest_of(file);
-    [".tenure-draft", ".tenure-earlier"]
-        .into_iter()
-        .any(|ending| hidden(&manifest, ending).is_ok_and(|path| path.symlink_metadata().is_ok()))
-}
-
 /// The draft of a file's manifest. If a run was cut off between its steps, the file gets the manifest first that is its
 /// own: by its digest there is no doubt.
 fn finished(file: &Path) -> Result<Draft, BackupError> {

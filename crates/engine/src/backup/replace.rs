@@ -16,6 +16,7 @@ use tenure_core::model::time::WallTime;
 use tenure_core::rules::restore::{Floors, Told, next_epoch};
 use tenure_core::wire::{DAEMON_LOCK, FLEET_MARKER};
 
+pub use super::aside::Step;
 use super::aside::{self, free_name, put_aside, remove};
 use super::check::{self, measure, open, refuse_other};
 use super::draft::sync_folder_of;
@@ -56,23 +57,6 @@ pub struct Present {
     pub fleet: Fleet,
     /// What it has and the backup has not.
     pub lost: Lost,
-}
-
-/// A step that a restore has made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// The backup is copied beside the store.
-    Copied,
-    /// The copy is in its next epoch.
-    Restored,
-    /// The present store has another name besides its own, and so has its log, if it still needs one.
-    Kept,
-    /// A present store that needs its log has its other name alone, so that daemons refuse to start.
-    Vacated,
-    /// No log is in the way of the copy.
-    Cleared,
-    /// The copy has taken the store's name.
-    Replaced,
 }
 
 /// What is in a folder, held against daemons.

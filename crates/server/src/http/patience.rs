@@ -7,7 +7,7 @@ use std::time::Duration;
 use tenure_core::model::limits::{WAITERS, counted};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Effect;
-use tenure_core::rules::wait::Patience;
+use tenure_core::rules::patience::Patience;
 use tenure_engine::{Command, Failure, Outcome};
 use tokio::time::Instant;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tenure_core::model::ids::{ProjectKey, TaskId};
 use tenure_core::model::limits::{WAITERS, WAKE_MS};
-use tenure_core::rules::wait::Topic;
+use tenure_core::rules::patience::Topic;
 use tenure_core::working_set::News;
 use tokio::sync::Notify;
 
