@@ -70,7 +70,8 @@ impl Step<'_> {
                 reached.insert((lock, had));
                 continue;
             }
-            for call in self.open.iter().filter(|call| !had.contains(call)) {
+            for call in self.open.iter().filter(|call| !had.contains(call) && self.comes_first(**call, &had))
+            {
                 if let Some(lock) = lock.after(&self.calls[*call], self.latest, self.lease_ms) {
                     let mut had = had.clone();
                     had.insert(*call);
@@ -80,6 +81,20 @@ impl Step<'_> {
             }
         }
         Ok(reached)
+    }
+
+    /// Whether no other call could take this one's place. Of several that one client asked alike and heard nothing of,
+    /// the first that was asked can do all that the others can: its moment may be earlier, and a lock allows no less
+    /// earlier.
+    fn comes_first(&self, call: usize, had: &BTreeSet<usize>) -> bool {
+        let mine = &self.calls[call];
+        let is_alike = |other: &Call| {
+            other.returned.is_none()
+                && (&other.client, other.what) == (&mine.client, mine.what)
+                && (other.invoked.ms, other.invoked.order) < (mine.invoked.ms, mine.invoked.order)
+        };
+        let mut others = self.open.iter().filter(|other| **other != call && !had.contains(other));
+        mine.returned.is_some() || !others.any(|other| is_alike(&self.calls[*other]))
     }
 
     /// Gives their moments to all calls that can have one right now and change nothing: later it would be no better.

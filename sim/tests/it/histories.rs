@@ -218,3 +218,22 @@ fn much_doubt_is_decided_all_the_same() {
     }
     check(&calls, LEASE_MS).expect("nobody who was in doubt had it");
 }
+
+/// Seed 201605344348186: which of a client's many claims had its way cannot be told and does not matter, but how many can
+/// have had it by then does.
+#[test]
+fn many_unheard_claims_of_one_client_are_one_doubt() {
+    let begun = |generation: u64| {
+        let unheard = (0..75).map(|number| lost(&format!("lost-{}", number % 3), Claim, number / 3));
+        let mut calls: Vec<Call> = unheard.collect();
+        calls.extend([call("x", Claim, 30, 30, Held), grant("x", 60, generation)]);
+        check(&calls, LEASE_MS)
+    };
+    for generation in 2..=7 {
+        begun(generation).expect("so many leases have room before it");
+    }
+    for generation in [1, 9, 20] {
+        let refused = begun(generation).expect_err("somebody held it, and nobody can have been so quick");
+        assert!(refused.contains("no lock with generations"), "{refused}");
+    }
+}
