@@ -15,7 +15,7 @@ input! {
     pub struct OpenSession {
         /// The session's id, 32 hexadecimal digits drawn by the client
         pub session: SessionId,
-        /// The hash of the session proof: SHA-256 over the text `tenure proof hash v1` and the proof's 32 bytes, each
+        /// The hash of the session proof: SHA-256 over the text "tenure proof hash v1" and the proof's 32 bytes, each
         /// preceded by its length in 8 bytes, the highest first
         pub proof_hash: Digest,
         /// The agent's name

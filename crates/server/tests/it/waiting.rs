@@ -63,8 +63,13 @@ fn waiting(served: &Served) -> u64 {
     info["waiting"].as_u64().expect("how many wait")
 }
 
+/// So many wait, and each of them has looked before.
 fn until_so_many_wait(served: &Served, count: u64) {
-    while waiting(served) != count {
+    loop {
+        let now = served.ask(&get("/api/v1/info")).value();
+        if now["waiting"] == count && now["busy"] == false {
+            return;
+        }
         // waits because: the daemon notes who waits in its own time
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -159,10 +164,6 @@ fn who_only_waits_keeps_no_daemon_from_going() {
     let mut waiter = UnixStream::connect(&served.socket).expect("a daemon listens");
     waiter.write_all(&agents[1].claim(60_000).bytes()).expect("sent");
     until_so_many_wait(&served, 1);
-    while served.ask(&get("/api/v1/info")).value()["busy"] == true {
-        // waits because: it looks once before it rests
-        std::thread::sleep(Duration::from_millis(2));
-    }
     served.stop.send_replace(true);
     let answer = read_answer(&mut waiter);
     assert_eq!((answer.status, answer.code().as_str()), (503, "cannot_tell"));

@@ -67,8 +67,8 @@ pub(super) fn all() -> Value {
         (
             wire::TOKEN_HASH,
             true,
-            "The hash of the lease token that the client derived from this claim: SHA-256 over the text `tenure proof hash \
-             v1` and the token's 32 bytes, each preceded by its length in 8 bytes, the highest first.",
+            "The hash of the lease token that the client derived from this claim: SHA-256 over the text \"tenure proof hash \
+             v1\" and the token's 32 bytes, each preceded by its length in 8 bytes, the highest first.",
             secret,
         ),
         (
