@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::WorkingSet;
 use crate::model::attempt::AttemptState;
+use crate::model::event::EventKind;
 use crate::model::ids::{EventNumber, ProjectKey, TaskId};
 use crate::model::task::{Queue, Task};
 
@@ -41,8 +42,11 @@ impl News {
             free.extend(Some(&id.task).filter(|_| has_ended && !is_held_anew()));
         }
         let mut freed: BTreeMap<ProjectKey, usize> = BTreeMap::new();
-        let changed = set.projects.dirty().map(|(key, _)| key);
-        for project in free.into_iter().map(|id| &id.project).chain(changed) {
+        // The row of a project changes with every task that is created; its policy does not.
+        let events = set.events.iter().map(|stored| &stored.event);
+        let edited = events.filter(|event| event.kind == EventKind::ProjectEdited);
+        let edited = edited.filter_map(|event| event.project.as_ref());
+        for project in free.into_iter().map(|id| &id.project).chain(edited) {
             *freed.entry(project.clone()).or_default() += 1;
         }
         Self { event: set.fleet.event, freed, touched }
