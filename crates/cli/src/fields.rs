@@ -28,8 +28,12 @@ pub fn filter(
 /// One row with the named fields only. That there are such fields has been checked.
 pub fn row(json: &str, names: &[String]) -> String {
     let mut row: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
-    row.retain(|name, _| names.contains(name));
+    retain(&mut row, names);
     Value::Object(row).to_string()
+}
+
+fn retain(fields: &mut Map<String, Value>, names: &[String]) {
+    fields.retain(|name, _| names.contains(name));
 }
 
 /// Refuses a name that no row of an answer of this schema can have: before anything is asked for.
@@ -74,7 +78,7 @@ fn keep(
     names: &[String],
 ) -> Result<String, Stop> {
     check_known(names, known)?;
-    let keep = |fields: &mut Map<String, Value>| fields.retain(|name, _| names.contains(name));
+    let keep = |fields: &mut Map<String, Value>| retain(fields, names);
     match place {
         None => keep(&mut answer),
         Some(place) => match answer.get_mut(place) {

@@ -91,18 +91,9 @@ pub fn ensure(folder: &Path, start: &Start) -> Result<bool, Failure> {
 }
 
 /// Keeps every command from starting a daemon for as long as what it returns lives.
-pub fn hold_off(folder: &Path) -> Result<impl Drop + use<>, Failure> {
+pub fn hold_off(folder: &Path) -> Result<File, Failure> {
     create_folder(folder)?;
-    Ok(HeldOff(lock(folder, LOCK_PATIENCE)?))
-}
-
-/// The starters' lock in the hand of one who wants no daemon.
-struct HeldOff(File);
-
-impl Drop for HeldOff {
-    fn drop(&mut self) {
-        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
-    }
+    lock(folder, LOCK_PATIENCE)
 }
 
 /// Takes the starters' lock. Its holder waits for a daemon's word and not for ever, but it may be suspended.

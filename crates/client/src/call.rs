@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
+use tenure_core::operation::Spec;
 use tenure_core::wire;
 
 use crate::autostart::{self, Start};
@@ -237,8 +238,7 @@ impl Client {
     /// Ends the daemon after what it has begun, if one runs, and waits until it is gone. Whoever calls has seen to it that
     /// nobody starts another one.
     pub fn end_daemon(&self) -> Result<(), Failure> {
-        let target = format!("{}/shutdown", wire::API);
-        let stop = Route { method: "POST", target, body: Some(r#"{"force":true}"#.to_owned()) };
+        let stop = shutdown(r#"{"force":true}"#);
         let deadline = Instant::now() + CALL_PATIENCE;
         while !matches!(self.wire.send(&stop, &[], CALL_PATIENCE), Err(Cut::Unreachable(_))) {
             if Instant::now() > deadline {
@@ -255,8 +255,7 @@ impl Client {
     /// Asks an idle older daemon to stop, and starts this version's unless somebody else was faster.
     fn replace(&self, info: &Info) -> Result<(), Failure> {
         let Some(start) = &self.start else { return Err(info.misfit().into()) };
-        let target = format!("{}/shutdown", wire::API);
-        let stop = Route { method: "POST", target, body: Some("{}".to_owned()) };
+        let stop = shutdown("{}");
         if self.wire.send(&stop, &[], CALL_PATIENCE).is_ok_and(|reply| reply.status != 200) {
             return Err(info.misfit().into());
         }
@@ -303,14 +302,19 @@ fn is_info(route: &Route) -> bool {
     route.target == info_target()
 }
 
+/// Asks the daemon to go, idle or not as the body says.
+fn shutdown(body: &str) -> Route {
+    Route { method: "POST", target: format!("{}/shutdown", wire::API), body: Some(body.to_owned()) }
+}
+
 fn question(target: &str) -> Route {
     Route { method: "GET", target: target.to_owned(), body: None }
 }
 
 /// How long a call may take in all: longer where it says how long it waits.
-pub(crate) fn patience(operation: &str, input: &Value) -> Duration {
+pub(crate) fn patience(spec: &Spec, input: &Value) -> Duration {
     let waits = input.get("wait_ms").and_then(Value::as_u64).unwrap_or_default();
-    let patience = if operation.starts_with("import.") { LONG_PATIENCE } else { CALL_PATIENCE };
+    let patience = if spec.is_import() { LONG_PATIENCE } else { CALL_PATIENCE };
     // A repetition waits anew.
     patience + 2 * Duration::from_millis(waits)
 }

@@ -32,42 +32,38 @@ impl Client {
         each: &mut dyn FnMut(&Event, &str) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
         let mut question = ListEvents { after: Some(after), newest: false, ..question };
-        let mut seen = after;
-        let mut stream = self.connect(&question, seen, true)?;
+        let mut stream = self.connect(&question, true)?;
         loop {
             let mut lines = BufReader::new(stream);
-            let before = seen;
+            let before = question.after;
             while let Some(data) = next_data(&mut lines) {
                 let event: Event = serde_json::from_str(&data).map_err(|error| malformed(&error))?;
                 let cursor = EventCursor { epoch: event.epoch, number: event.number };
-                if cursor.epoch == seen.epoch && cursor.number <= seen.number {
+                if question.after.is_some_and(|seen| cursor.epoch == seen.epoch && cursor <= seen) {
                     continue;
                 }
-                seen = cursor;
+                question.after = Some(cursor);
                 if each(&event, &data).is_break() {
                     return Ok(());
                 }
             }
-            if seen == before {
+            if question.after == before {
                 std::thread::sleep(jittered(PAUSE_MS));
             }
-            question.after = Some(seen);
-            stream = self.reconnect(&question, seen)?;
+            stream = self.reconnect(&question)?;
         }
     }
 
-    fn connect(&self, question: &ListEvents, seen: EventCursor, starts: bool) -> Result<Stream, Failure> {
+    fn connect(&self, question: &ListEvents, starts: bool) -> Result<Stream, Failure> {
         let input: Value = serde_json::to_value(question).expect("inputs are plain data");
-        let seen = seen.to_string();
-        let headers = [("Accept", wire::EVENT_STREAM), (wire::LAST_EVENT_ID, seen.as_str())];
-        self.open(&route(&ListEvents::SPEC, &input), &headers, starts)
+        self.open(&route(&ListEvents::SPEC, &input), &[("Accept", wire::EVENT_STREAM)], starts)
     }
 
     /// Connects again as soon as there is a daemon.
-    fn reconnect(&self, question: &ListEvents, seen: EventCursor) -> Result<Stream, Failure> {
+    fn reconnect(&self, question: &ListEvents) -> Result<Stream, Failure> {
         let mut is_told = false;
         loop {
-            match self.connect(question, seen, false) {
+            match self.connect(question, false) {
                 Err(failure) if !failure.is_decided() => {
                     if !is_told {
                         self.tell("the coordinator is gone; events go on when it is back");

@@ -134,8 +134,7 @@ fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> R
     }
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let sent_at = clock::boot_ms();
-    let outcome =
-        client.exchange(&route(spec, &request.input), &headers, patience(spec.name, &request.input));
+    let outcome = client.exchange(&route(spec, &request.input), &headers, patience(spec, &request.input));
     match &outcome {
         Ok(_) if spec.name == "session.close" => session.file.forget(&session.id)?,
         Ok(answer) => conclude(session, request, |record| {

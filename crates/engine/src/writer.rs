@@ -260,7 +260,7 @@ impl Shell {
         let commands = jobs.iter_mut().filter_map(|job| job.command.take()).map(|command| *command).collect();
         let before = self.fleet.event;
         match self.commit(commands) {
-            Ok(Committed { answers, news, .. }) => {
+            Ok((answers, news)) => {
                 for (job, answer) in jobs.into_iter().zip(answers) {
                     job.answer(answer.map_err(Failure::Refused));
                 }
@@ -278,7 +278,7 @@ impl Shell {
         }
     }
 
-    fn commit(&mut self, commands: Vec<Command>) -> Result<Committed, StoreError> {
+    fn commit(&mut self, commands: Vec<Command>) -> Result<(Vec<Result<String, Refusal>>, News), StoreError> {
         if let Some(error) = &self.dead {
             return Err(error.clone());
         }
@@ -287,9 +287,9 @@ impl Shell {
             None => self.driver.insert((self.connect)()?),
         };
         match run_batch(&mut **driver, &self.clock, &*self.clocks, commands, self.durations) {
-            Ok(committed) => {
-                self.fleet = committed.fleet.clone();
-                Ok(committed)
+            Ok(Committed { answers, fleet, news }) => {
+                self.fleet = fleet;
+                Ok((answers, news))
             }
             Err(error) => {
                 self.after_failure(&error);

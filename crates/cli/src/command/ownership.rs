@@ -100,7 +100,7 @@ pub fn claimed(
     };
     loop {
         match context.call_on(&operation, operand.as_deref()) {
-            Err(stop) if wait::may_pass(&stop, deadline) => wait::once(&wait, deadline, context)?,
+            Err(stop) if wait::goes_on(&stop, deadline) => wait::once(&wait, deadline, context)?,
             outcome => return outcome,
         }
     }

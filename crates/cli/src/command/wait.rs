@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use schemars::SchemaGenerator;
-use tenure_client::ask::Answered;
 use tenure_client::clock::jittered;
 use tenure_client::failure::Failure;
 use tenure_core::model::limits::WAIT_MS_MAX;
@@ -49,9 +48,8 @@ pub fn run(command: Wait, context: &Context) -> Result<(), Stop> {
         wait.after = Some(context.call(&newest)?.value.cursor);
     }
     loop {
-        let wait = wait::Wait { wait_ms: Some(part_of(deadline)), ..wait.clone() };
-        match context.call_on(&wait, operand.as_deref()) {
-            Err(stop) if may_pass(&stop, deadline) => {}
+        match context.call_on(&a_part_of(&wait, deadline), operand.as_deref()) {
+            Err(stop) if goes_on(&stop, deadline) => {}
             outcome => return context.print(&outcome?),
         }
     }
@@ -59,23 +57,22 @@ pub fn run(command: Wait, context: &Context) -> Result<(), Stop> {
 
 /// Waits for a part of the time that is left, or until there is something to claim.
 pub fn once(wait: &wait::Wait, deadline: Instant, context: &Context) -> Result<(), Stop> {
-    let wait = wait::Wait { wait_ms: Some(part_of(deadline)), ..wait.clone() };
-    let waited: Result<Answered<Waited>, Stop> = context.call(&wait);
-    match waited {
-        Err(stop) if Instant::now() < deadline && !may_pass(&stop, deadline) => Err(stop),
+    match context.call(&a_part_of(wait, deadline)) {
+        Err(stop) if Instant::now() < deadline && !goes_on(&stop, deadline) => Err(stop),
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// How long one request waits: what is left, within the limit.
-fn part_of(deadline: Instant) -> i64 {
+/// A wait for what is left, within the limit of one request.
+fn a_part_of(wait: &wait::Wait, deadline: Instant) -> wait::Wait {
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
-    i64::try_from(left).unwrap_or(i64::MAX).min(WAIT_MS_MAX)
+    let part = i64::try_from(left).unwrap_or(i64::MAX).min(WAIT_MS_MAX);
+    wait::Wait { wait_ms: Some(part), ..wait.clone() }
 }
 
-/// Whether a bad end may be another one later, while there is time. One that says nothing (the coordinator is going, or
-/// cannot be reached for a moment) is worth a pause; a claim that stays uncertain is asked again with its own id.
-pub fn may_pass(stop: &Stop, deadline: Instant) -> bool {
+/// Whether there is time and sense in asking again after a bad end. Before that it rests, if the end said nothing: the
+/// coordinator is going, or cannot be reached for a moment. A claim that stays uncertain is asked again with its own id.
+pub fn goes_on(stop: &Stop, deadline: Instant) -> bool {
     let Stop::Failure(failure) = stop else { return false };
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {

@@ -1,6 +1,6 @@
 //! The digest, as somebody reads it in the morning.
 
-use tenure_core::operation::digest::{Digest, Happened, Part};
+use tenure_core::operation::digest::{Digest, Happened, Part, Waiting};
 
 use super::{Page, Show, time};
 
@@ -13,14 +13,10 @@ impl Show for Digest {
         if !self.waiting.is_empty() {
             let more = if self.more_waiting { ", and more (--limit)" } else { "" };
             page.line(&format!("waits for somebody: {}{more}", self.waiting.len()));
-            let rows: Vec<_> = self
-                .waiting
-                .iter()
-                .map(|waiting| [&waiting.on, &waiting.because, &waiting.task.title].map(String::clone))
-                .zip(self.waiting.iter().map(|waiting| waiting.task.id.to_string()))
-                .map(|([on, because, title], id)| [format!("  {id}"), on, because, title])
-                .collect();
-            page.rows(&rows);
+            let rows = self.waiting.iter().map(|Waiting { task, on, because }| {
+                [format!("  {}", task.id), on.clone(), because.clone(), task.title.clone()]
+            });
+            page.rows(&rows.collect::<Vec<_>>());
         }
         if self.landed.total + self.claimed.total + self.changed.total == 0 && self.waiting.is_empty() {
             page.line("nothing happened, and nothing waits for anybody");

@@ -74,17 +74,15 @@ fn finished(set: &WorkingSet, call: &Call, task: &Task) -> Step<Waited> {
 
 /// A task is waited for until a claim of it would succeed. What refuses that claim says why it is not yet so.
 fn ready(set: &WorkingSet, call: &Call, task: &Task) -> Step<Waited> {
+    let never = |why: &str| {
+        let refusal = Refusal::new(Code::StateConflict, format!("{} is {why}", task.id));
+        Err(refusal.next(format!("tenure show {}", task.id)).into())
+    };
     if task.lifecycle.is_finished() {
-        let detail = format!("{} is over, so it will not be ready", task.id);
-        return Err(Refusal::new(Code::StateConflict, detail)
-            .next(format!("tenure show {}", task.id))
-            .into());
+        return never("over, so it will not be ready");
     }
     if task.kind == Kind::Objective {
-        let detail = format!("{} is an objective: it is closed, not claimed", task.id);
-        return Err(Refusal::new(Code::StateConflict, detail)
-            .next(format!("tenure show {}", task.id))
-            .into());
+        return never("an objective: it is closed, not claimed");
     }
     match obtainable(set, call, caller(call)?, &task.id) {
         Ok(Obtainable::Free(_)) => answer(set, call, &task.id, format!("tenure claim {}", task.id)),
@@ -92,8 +90,7 @@ fn ready(set: &WorkingSet, call: &Call, task: &Task) -> Step<Waited> {
             answer(set, call, &task.id, "go on with it: this session holds it".to_owned())
         }
         Err(Stop::Refused(refusal)) if Patience::is_worth_it(&refusal) => Err(as_not_yet(*refusal)),
-        Err(Stop::Refused(refusal)) => Err(Stop::Refused(refusal)),
-        Err(Stop::Need(needs)) => Err(Stop::Need(needs)),
+        Err(stop) => Err(stop),
     }
 }
 

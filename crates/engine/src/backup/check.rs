@@ -103,6 +103,19 @@ pub(super) fn measure(from: &mut File, path: &Path, piece: &mut Piece<'_>) -> Re
     }
 }
 
+/// The same of a file that nobody has open, without word of its pieces.
+pub(super) fn measured(file: &Path) -> Result<Measured, BackupError> {
+    measure(&mut open(file)?, file, &mut |_, _| Ok(()))
+}
+
+/// Refuses a backup of another fleet than one that is there.
+pub(super) fn refuse_foreign(manifest: &Manifest, present: &str) -> Result<(), BackupError> {
+    if present.is_empty() || present == manifest.fleet {
+        return Ok(());
+    }
+    Err(BackupError::Foreign { backup: manifest.fleet.clone(), present: present.to_owned() })
+}
+
 /// Refuses a file that is not the one that a manifest is of.
 pub(super) fn refuse_other(file: &Path, manifest: &Manifest, found: &Measured) -> Result<(), BackupError> {
     let altered = |why| Err(BackupError::Altered(file.to_owned(), why));

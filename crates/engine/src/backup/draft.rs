@@ -9,6 +9,10 @@ use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 use super::{BackupError, manifest_of};
 
+/// What a file is called while it is written.
+const DRAFT: &str = ".tenure-draft";
+/// What the manifest of an earlier backup is called while that is replaced.
+const EARLIER: &str = ".tenure-earlier";
 /// How often a draft that took its name just when it was locked is looked for anew.
 const LOOKS: u32 = 64;
 
@@ -32,7 +36,7 @@ impl Draft {
         target: &Path,
         open: &mut dyn FnMut(&Path) -> std::io::Result<File>,
     ) -> Result<Self, BackupError> {
-        let path = hidden(target, ".tenure-draft")?;
+        let path = hidden(target, DRAFT)?;
         for _ in 0..LOOKS {
             let file = open(&path).map_err(BackupError::writing(target))?;
             match file.try_lock() {
@@ -134,7 +138,7 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 /// A name beside a file that nobody gives a file of their own.
-pub fn hidden(target: &Path, ending: &str) -> Result<PathBuf, BackupError> {
+fn hidden(target: &Path, ending: &str) -> Result<PathBuf, BackupError> {
     let Some(name) = target.file_name() else {
         return Err(BackupError::Unwritable(target.to_owned(), ErrorKind::IsADirectory.into()));
     };
@@ -158,10 +162,15 @@ pub fn refuse_taken(path: &Path) -> Result<(), BackupError> {
     }
 }
 
+/// The name that the manifest of an earlier backup has while that is replaced.
+pub fn earlier_of(file: &Path) -> Result<PathBuf, BackupError> {
+    hidden(&manifest_of(file), EARLIER)
+}
+
 /// Whether a run to this place was cut off.
 pub fn is_cut_off(file: &Path) -> bool {
     let manifest = manifest_of(file);
-    [".tenure-draft", ".tenure-earlier"]
+    [DRAFT, EARLIER]
         .into_iter()
         .any(|ending| hidden(&manifest, ending).is_ok_and(|path| path.symlink_metadata().is_ok()))
 }

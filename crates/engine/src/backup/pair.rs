@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use tenure_core::model::backup::Manifest;
 use tenure_core::model::limits::MANIFEST_BYTES;
 
-use super::check::{self, measure, open};
-use super::draft::{Draft, hidden, refuse_taken, sync_folder_of};
+use super::check::{self, measured, open, refuse_foreign, refuse_other};
+use super::draft::{Draft, earlier_of, refuse_taken, sync_folder_of};
 use super::{BackupError, manifest_of};
 
 /// A step of giving a backup its names.
@@ -43,10 +43,8 @@ impl Pair {
         let replaces = replace.is_some() && file.symlink_metadata().is_ok();
         if let Some(fleet) = replace.filter(|_| replaces) {
             let earlier = check::manifest(file).map_err(of_another)?;
-            if earlier.fleet != fleet {
-                return Err(BackupError::Foreign { backup: earlier.fleet, present: fleet.to_owned() });
-            }
-            check::refuse_other(file, &earlier, &measure(&mut open(file)?, file, &mut |_, _| Ok(()))?)?;
+            refuse_foreign(&earlier, fleet)?;
+            refuse_other(file, &earlier, &measured(file)?)?;
         } else {
             refuse_taken(file)?;
             refuse_taken(&manifest_of(file))?;
@@ -92,11 +90,6 @@ fn of_another(error: BackupError) -> BackupError {
     BackupError::Unvouched { file, manifest, is_cut_off: false }
 }
 
-/// The name that the manifest of an earlier backup has while that is replaced.
-fn earlier_of(file: &Path) -> Result<PathBuf, BackupError> {
-    hidden(&manifest_of(file), ".tenure-earlier")
-}
-
 /// The draft of a file's manifest. If a run was cut off between its steps, the file gets the manifest first that is its
 /// own: by its digest there is no doubt.
 fn finished(file: &Path) -> Result<Draft, BackupError> {
@@ -128,6 +121,5 @@ fn held_by(earlier: &Path) -> Vec<u8> {
 fn vouches(text: &[u8], file: &Path) -> Result<bool, BackupError> {
     let manifest = std::str::from_utf8(text).ok().and_then(|text| Manifest::from_text(text).ok());
     let Some(manifest) = manifest else { return Ok(false) };
-    let measured = measure(&mut open(file)?, file, &mut |_, _| Ok(()))?;
-    Ok((measured.bytes, measured.sha256) == (manifest.bytes, manifest.sha256))
+    Ok(refuse_other(file, &manifest, &measured(file)?).is_ok())
 }

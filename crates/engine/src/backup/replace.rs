@@ -18,7 +18,7 @@ use tenure_core::wire::{DAEMON_LOCK, FLEET_MARKER};
 
 pub use super::aside::Step;
 use super::aside::{self, free_name, put_aside, remove};
-use super::check::{self, measure, open, refuse_other};
+use super::check::{self, measure, open, refuse_foreign, refuse_other};
 use super::draft::sync_folder_of;
 use super::past::{self, Lost};
 use super::{BackupError, Progress};
@@ -74,8 +74,7 @@ pub fn plan(
     clocks: &dyn Clocks,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Plan, BackupError> {
-    refuse_own(&database_in(folder), file)?;
-    let manifest = check::verify(file, heard)?;
+    let manifest = verified(folder, file, heard)?;
     examine(folder, file, manifest, clocks).map(|place| place.plan)
 }
 
@@ -86,8 +85,7 @@ pub fn restore(
     clocks: &dyn Clocks,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Plan, BackupError> {
-    refuse_own(&database_in(folder), file)?;
-    let manifest = check::verify(file, heard)?;
+    let manifest = verified(folder, file, heard)?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(BackupError::folder(folder))?;
     let _no_daemon_starts = daemons_lock(folder)?;
     let Place { database, floors, plan, _hold } = examine(folder, file, manifest, clocks)?;
@@ -108,6 +106,12 @@ pub fn restore(
     sync_folder_of(&database).map_err(BackupError::folder(&database))?;
     heard(Progress::Reached(Step::Replaced));
     Ok(plan)
+}
+
+/// The manifest of a backup that is whole and no file of the folder's own store.
+fn verified(folder: &Path, file: &Path, heard: &mut dyn FnMut(Progress)) -> Result<Manifest, BackupError> {
+    refuse_own(&database_in(folder), file)?;
+    check::verify(file, heard)
 }
 
 /// Refuses a backup under a name that the store itself uses, or a restore: such a file would be taken for a part of it.
@@ -183,13 +187,6 @@ fn meet(database: &Path, backup: &mut dyn Driver) -> Result<(Present, Floors), S
     let lost = past::lost(&mut driver, backup)?;
     let floors = floors::read(&mut driver)?;
     Ok((Present { fleet, lost }, floors))
-}
-
-fn refuse_foreign(manifest: &Manifest, present: &str) -> Result<(), BackupError> {
-    if present.is_empty() || present == manifest.fleet {
-        return Ok(());
-    }
-    Err(BackupError::Foreign { backup: manifest.fleet.clone(), present: present.to_owned() })
 }
 
 /// Copies the backup, and checks that what was copied is what was checked.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tenure_core::model::ids::EventNumber;
-use tenure_core::model::limits::{FOLLOWERS, IMPORTS_BYTES, RECHECK_MS};
+use tenure_core::model::limits::{FOLLOWERS, IMPORTS_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
 use tenure_core::operation::Effect;
@@ -38,8 +38,6 @@ pub struct App {
     pub(super) followers: Arc<Semaphore>,
     /// Who waits for something to happen.
     pub(super) waiters: Arc<Waiters>,
-    /// After how long one who waits looks again although nothing was heard.
-    pub(super) recheck: Duration,
     /// The number of the last event that was heard of.
     pub(super) head: watch::Sender<EventNumber>,
     /// A byte of room for each byte of an import's request that is here.
@@ -85,7 +83,6 @@ impl App {
         }));
         Ok(Arc::new(Self {
             waiters,
-            recheck: Duration::from_millis(RECHECK_MS),
             head,
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             store: engine.info()?,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::model::limits::{WAITERS, counted};
+use tenure_core::model::limits::{RECHECK_MS, WAITERS, counted};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Effect;
 use tenure_core::rules::patience::Patience;
@@ -49,7 +49,7 @@ pub(super) async fn ask(app: &Arc<App>, command: Command) -> Outcome {
         let _at_rest = app.rest();
         let woken = tokio::select! {
             _ = stopping.wait_for(|stop| *stop) => return Err(Failure::Refused(closing())),
-            woken = place.woken(left.min(app.recheck)) => woken,
+            woken = place.woken(left.min(Duration::from_millis(RECHECK_MS))) => woken,
         };
         match woken {
             Woken::For(work) => wake = Some(work),
