@@ -25,6 +25,8 @@ usage: cargo xtask COMMAND
   worlds [STATES]   find every deliberate mistake, then visit so many small worlds
   bench [--quick] [--write]
                     measure the figures beside their peers; --write also writes them into the book
+  bench --growth [--write]
+                    what everything costs from a thousand tasks to a million
   storm --minutes N [--seed FIRST]
                     play the engine under faults, each seed to its end; --seed N alone repeats one and shows all of it
 ";

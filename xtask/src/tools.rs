@@ -58,9 +58,38 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Makes sure that every tool is there: installs what is missing where that is ours to do, and else says how to.
+/// What only the figures need: the peers.
+const PEERS: &[Tool] = &[
+    Tool {
+        probe: &["pg_config", "--version"],
+        origin: Origin::Debian("postgresql"),
+        why: "the figures stand beside a queue in PostgreSQL",
+    },
+    Tool {
+        probe: &["etcd", "--version"],
+        origin: Origin::Debian("etcd-server"),
+        why: "the figures stand beside leases of etcd",
+    },
+    Tool {
+        probe: &["beanstalkd", "-v"],
+        origin: Origin::Debian("beanstalkd"),
+        why: "the figures stand beside the log of beanstalkd",
+    },
+];
+
+/// Makes sure that every tool of the checks is there: installs what is missing where that is ours to do, and else
+/// says how to.
 pub fn ensure() -> Result<(), String> {
-    let missing: Vec<&Tool> = TOOLS.iter().filter(|tool| !runs(tool.probe)).collect();
+    ensure_all(TOOLS)
+}
+
+/// The same for what the figures are measured beside.
+pub fn ensure_peers() -> Result<(), String> {
+    ensure_all(PEERS)
+}
+
+fn ensure_all(tools: &[Tool]) -> Result<(), String> {
+    let missing: Vec<&Tool> = tools.iter().filter(|tool| !runs(tool.probe)).collect();
     for tool in &missing {
         println!("missing: {} ({})", tool.probe[..tool.probe.len() - 1].join(" "), tool.why);
     }
@@ -122,7 +151,7 @@ mod tests {
 
     #[test]
     fn every_tool_says_how_it_is_installed_and_why_it_is_needed() {
-        for tool in TOOLS {
+        for tool in TOOLS.iter().chain(PEERS) {
             assert!(tool.probe.len() >= 2 && !tool.why.is_empty());
             assert!(!steps(&tool.origin).is_empty());
         }

@@ -26,7 +26,7 @@ pub const CLIENTS: u64 = 64;
 /// How many sessions each client has.
 const SESSIONS_PER_CLIENT: u64 = 64;
 /// How many tasks there are.
-pub const TASKS: u64 = 100_000;
+pub const TASKS: u64 = 200_000;
 /// How many stand in each of the two projects.
 const TASKS_PER_PROJECT: u64 = TASKS / 2;
 /// A stride without a common divisor with the tasks of a project: neighbours in time are none in the table.
@@ -105,8 +105,14 @@ impl Agent {
         Command { operation, envelope }
     }
 
-    fn token_hash(&self, operation_id: &OperationId) -> Digest {
+    /// The hash of the token that a claim under this id is fenced by.
+    pub fn token_hash(&self, operation_id: &OperationId) -> Digest {
         self.secret.lease_token(operation_id).hash()
+    }
+
+    /// That token, as it travels.
+    pub fn lease_token(&self, claim: &OperationId) -> String {
+        self.secret.lease_token(claim).to_wire()
     }
 }
 
@@ -119,8 +125,6 @@ pub struct Ask<'a> {
     pub agent: &'a Agent,
     /// Under which id.
     pub operation_id: OperationId,
-    /// The hash of the lease token.
-    pub token_hash: Digest,
     /// For what.
     pub claim: Claim,
 }
@@ -137,6 +141,11 @@ impl Agents {
         (0..CLIENTS * SESSIONS_PER_CLIENT).map(Agent::new).collect::<Result<_, _>>().map(Self)
     }
 
+    /// Some of them.
+    pub fn some(&self, count: usize) -> impl Iterator<Item = &Agent> {
+        self.0.iter().take(count)
+    }
+
     /// A client's claim at its turn.
     pub fn ask(&self, kind: Kind, client: u64, turn: u64) -> Result<Ask<'_>, String> {
         let place = client * SESSIONS_PER_CLIENT + turn % kind.sessions();
@@ -151,7 +160,7 @@ impl Agents {
             Kind::Named => (Some(named(number)?), Vec::new()),
         };
         let claim = Claim { task, projects, another: true, no_recovery: false, wait_ms: None };
-        Ok(Ask { agent, token_hash: agent.token_hash(&operation_id), operation_id, claim })
+        Ok(Ask { agent, operation_id, claim })
     }
 
     /// The claims from one number up to another as the 64 clients would make them in turn.
@@ -165,9 +174,11 @@ fn named(number: u64) -> Result<TaskId, String> {
     format!("{}-{task}", Kind::Named.project()).parse()
 }
 
-/// An id of 32 hexadecimal digits, as clients draw them.
-fn operation_id(what: &str, number: u64) -> Result<OperationId, String> {
-    digest("bench operation", &[what.as_bytes(), &number.to_be_bytes()]).to_string()[..32].parse()
+/// An id of 32 hexadecimal digits, as clients draw them: the first 12 grow with the time, here with the number, and the
+/// others are chance.
+pub fn operation_id(what: &str, number: u64) -> Result<OperationId, String> {
+    let chance = digest("bench operation", &[what.as_bytes(), &number.to_be_bytes()]).to_string();
+    format!("{:012x}{}", number & 0xffff_ffff_ffff, &chance[..20]).parse()
 }
 
 /// A store that this process has open. Fields are dropped in this order.
@@ -217,8 +228,8 @@ impl<D: Driver> Store<D> {
     }
 }
 
-/// Fills a folder's store. Its rows are the product's own; only while they are made nobody needs each of them flushed.
-pub fn fill(folder: &Path, agents: &Agents) -> Result<(), String> {
+/// Fills a folder's store with so many tasks, half of them for each kind of claim. Its rows are the product's own; only while they are made nobody needs each of them flushed.
+pub fn fill(folder: &Path, agents: &Agents, tasks: u64) -> Result<(), String> {
     let mut store = Store::open(folder, |sqlite| sqlite)?;
     store.driver.execute("PRAGMA synchronous = OFF", &[]).map_err(|error| error.to_string())?;
     let openings: Vec<Command> = agents.0.iter().map(Agent::opening).collect::<Result<_, _>>()?;
@@ -230,13 +241,14 @@ pub fn fill(folder: &Path, agents: &Agents) -> Result<(), String> {
     }
     let mut shown = Instant::now();
     let mut number = 0;
-    while number < TASKS {
-        let until = TASKS.min(number + BATCH_COMMANDS as u64);
-        let batch = (number..until).map(|number| creation(first, number)).collect::<Result<_, _>>()?;
+    while number < tasks {
+        let until = tasks.min(number + BATCH_COMMANDS as u64);
+        let batch =
+            (number..until).map(|number| creation(first, number, tasks / 2)).collect::<Result<_, _>>()?;
         store.run(batch)?;
         number = until;
-        if shown.elapsed() > Duration::from_secs(2) || number == TASKS {
-            eprintln!("bench: {number} of {TASKS} tasks are written down");
+        if shown.elapsed() > Duration::from_secs(2) || number == tasks {
+            eprintln!("bench: {number} of {tasks} tasks are written down");
             shown = Instant::now();
         }
     }
@@ -244,8 +256,8 @@ pub fn fill(folder: &Path, agents: &Agents) -> Result<(), String> {
     store.driver.settle().map_err(|error| error.to_string())
 }
 
-fn creation(agent: &Agent, number: u64) -> Result<Command, String> {
-    let kind = if number < TASKS_PER_PROJECT { Kind::Next } else { Kind::Named };
+fn creation(agent: &Agent, number: u64, of_next: u64) -> Result<Command, String> {
+    let kind = if number < of_next { Kind::Next } else { Kind::Named };
     let create: task::CreateTask = input(json!({
         "project": kind.project(),
         "title": format!("Let the importer keep the order of what it reads, part {number}"),
@@ -283,7 +295,7 @@ mod tests {
         let ask = agents.ask(Kind::Named, 1, 1).expect("an ask");
         let envelope = &commands[0].envelope;
         assert_eq!(envelope.operation_id.as_ref(), Some(&ask.operation_id));
-        assert_eq!(envelope.token_hash, Some(ask.token_hash));
+        assert_eq!(envelope.token_hash, Some(ask.agent.token_hash(&ask.operation_id)));
         assert_eq!(envelope.caller.as_ref().map(|caller| &caller.session), Some(&ask.agent.session));
     }
 }

@@ -6,16 +6,26 @@
 
 mod bare;
 mod claims;
+mod clients;
 mod commands;
 mod daemon;
 mod disk;
 mod figure;
 mod fleet;
+mod growth;
 mod machine;
+mod peers;
+mod plot;
+mod process;
+mod reads;
+mod slow;
 mod start;
+mod wakes;
 mod wire;
+mod worker;
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -23,7 +33,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tenure_engine::store::folder::DATABASE;
 
-use crate::repository;
+use crate::{repository, tools};
 use figure::{Figure, table};
 use fleet::{Agents, CLIENTS, TASKS};
 use machine::Machine;
@@ -47,17 +57,17 @@ pub struct Extent {
 
 const FULL: Extent = Extent {
     rounds: 5,
-    slice: Duration::from_millis(700),
+    slice: Duration::from_millis(600),
     processes: 200,
     starts: 9,
-    limit: Duration::from_secs(300),
+    limit: Duration::from_secs(900),
 };
 const QUICK: Extent = Extent {
     rounds: 3,
     slice: Duration::from_millis(300),
     processes: 40,
     starts: 3,
-    limit: Duration::from_secs(60),
+    limit: Duration::from_secs(180),
 };
 
 /// The folders of a run, all on the disk of the build.
@@ -74,17 +84,25 @@ pub struct Places {
 
 /// Runs the bench with the words after `bench`.
 pub fn run(words: &[&str]) -> Result<(), String> {
-    let (mut extent, mut writes) = (&FULL, false);
+    if let [slow::INSIDE, rounds, root] = words {
+        let binary = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("tenure");
+        return slow::inside(&binary, rounds, root, &FULL);
+    }
+    let (mut extent, mut writes, mut grows) = (&FULL, false, false);
     for word in words {
         match *word {
             "--quick" => extent = &QUICK,
             "--write" => writes = true,
-            other => return Err(format!("`{other}` is unknown; `bench` takes --quick and --write")),
+            "--growth" => grows = true,
+            other => {
+                return Err(format!("`{other}` is unknown; `bench` takes --quick, --growth and --write"));
+            }
         }
     }
     if cfg!(debug_assertions) {
         return again_for_release(words);
     }
+    tools::ensure_peers()?;
     let binary = daemon::build()?;
     let folder = binary.with_file_name("").join("../bench");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -93,6 +111,9 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     let root =
         tempfile::Builder::new().prefix("run-").tempdir_in(&folder).map_err(|error| error.to_string())?;
     let machine = Machine::ask()?;
+    if grows {
+        return growth::run(root.path(), &binary, &machine, writes);
+    }
     let begun = Instant::now();
     let (figures, durability) = measure(root.path(), &binary, extent)?;
     let took = begun.elapsed();
@@ -127,38 +148,56 @@ fn measure(root: &Path, binary: &Path, extent: &Extent) -> Result<(Vec<Figure>, 
         if is_late { Err(format!("the bench gave up after {:.0?}", begun.elapsed())) } else { Ok(()) }
     };
     let agents = Agents::draw()?;
-    let places = prepare(root, &agents)?;
+    let [places, slow] = prepare(root, &agents)?;
     let durability = claims::settings(&places.played)?.durability()?;
     in_time()?;
     let (start, daemon) = start::measure(&places, binary, extent)?;
     in_time()?;
-    let mut figures = claims::measure(&places, &agents, extent)?;
+    let ready = reads::ready(&places, &agents, binary, extent)?;
+    let mut rivals = peers::start(root)?;
+    in_time()?;
+    let mut figures = claims::measure(&places, &agents, extent, &mut rivals)?;
+    drop(rivals);
+    figures.push(slow::measure(&slow, extent)?);
     in_time()?;
     figures.extend(commands::measure(&places, binary, extent)?);
+    figures.push(ready);
+    figures.push(wakes::measure(&places, &agents, extent)?);
     figures.push(start);
     daemon.stop()?;
     Ok((figures, durability))
 }
 
 /// Fills one store and copies it for everybody who changes it.
-fn prepare(root: &Path, agents: &Agents) -> Result<Places, String> {
-    let folder = |name: &str| root.join(name);
-    let places = Places {
-        root: root.to_owned(),
-        daemon: folder("daemon"),
-        recorded: folder("recorded"),
-        played: folder("played"),
-    };
-    fleet::fill(&places.daemon, agents)?;
+fn prepare(root: &Path, agents: &Agents) -> Result<[Places; 2], String> {
+    let places = Places::at(root);
+    let slow = Places::at(&root.join("slow"));
+    fleet::fill(&places.daemon, agents, TASKS)?;
     let flush = |folder: &Path| fs::File::open(folder.join(DATABASE)).and_then(|file| file.sync_all());
     flush(&places.daemon).map_err(|error| format!("{}: {error}", places.daemon.display()))?;
-    for copy in [&places.recorded, &places.played] {
-        let copied = fs::create_dir(copy)
+    for copy in [&places.recorded, &places.played, &slow.daemon, &slow.recorded, &slow.played] {
+        let copied = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(copy)
             .and_then(|()| fs::copy(places.daemon.join(DATABASE), copy.join(DATABASE)))
             .and_then(|_| flush(copy));
         copied.map_err(|error| format!("{}: {error}", copy.display()))?;
     }
-    Ok(places)
+    Ok([places, slow])
+}
+
+impl Places {
+    /// Those below a folder.
+    fn at(root: &Path) -> Self {
+        let folder = |name: &str| root.join(name);
+        Self {
+            root: root.to_owned(),
+            daemon: folder("daemon"),
+            recorded: folder("recorded"),
+            played: folder("played"),
+        }
+    }
 }
 
 fn report(

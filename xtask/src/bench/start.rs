@@ -25,7 +25,7 @@ pub fn measure(places: &Places, binary: &Path, extent: &Extent) -> Result<(Figur
     let mut parts = Map::new();
     parts.insert("starts".to_owned(), json!(times.len()));
     parts.insert("slowest_ms".to_owned(), json!(times.iter().copied().fold(0.0, f64::max)));
-    parts.insert("memory_mib".to_owned(), json!(daemon.memory_mib()));
+    parts.insert("memory_mib".to_owned(), json!(daemon.process.memory_mib()));
     let figure = Figure {
         name: "daemon_start",
         what: format!("daemon start with {TASKS} tasks, to the first answer to `ready`"),

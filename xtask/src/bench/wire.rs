@@ -1,24 +1,19 @@
-//! 64 clients on the daemon's socket, each with a connection of its own that it keeps: plain HTTP/1.1, written and read
-//! by hand so that the clients take as little as possible of the cores that the daemon needs.
+//! The daemon's socket: plain HTTP/1.1, written and read by hand.
 
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tenure_core::model::ids::{AttemptId, OperationId};
 use tenure_core::wire;
 
-use super::fleet::{Agents, CLIENTS, Kind};
+use super::clients::{Client, PATIENCE, Speaker};
+use super::fleet::{Agent, Agents, CLIENTS, Kind};
 
-/// How many threads the clients share.
-const THREADS: usize = 2;
-/// How long a daemon may be silent before the bench gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Room for an answer; it grows when an answer is longer.
-const ANSWER_BYTES: usize = 8 * 1024;
+/// Room for what comes in at once.
+const READ_BYTES: usize = 8 * 1024;
 
 /// An open connection to the daemon in a folder. The way through the folder's descriptor is short enough for a
 /// socket's address, however deep the folder lies.
@@ -30,181 +25,29 @@ pub fn connect(folder: &Path) -> std::io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Asks one question and returns the body of its answer, which must be a success.
-pub fn get(mut stream: &UnixStream, target: &str) -> Result<Vec<u8>, String> {
-    let request = format!("GET {target} HTTP/1.1\r\nHost: tenure\r\n\r\n");
-    stream.write_all(request.as_bytes()).map_err(|error| error.to_string())?;
-    let mut inbox = Inbox::default();
-    loop {
-        inbox.read(stream)?;
-        if let Some(answer) = inbox.answer()? {
-            let body = inbox.bytes[answer.head..answer.end].to_vec();
-            return if answer.is_success {
-                Ok(body)
-            } else {
-                Err(String::from_utf8_lossy(&body).into_owned())
-            };
-        }
-    }
-}
+/// A request, before it is sent.
+pub struct Request(String);
 
-/// What has come in on a connection.
-#[derive(Default)]
-struct Inbox {
-    bytes: Vec<u8>,
-}
-
-/// A whole answer at the beginning of an inbox.
-struct Answer {
-    is_success: bool,
-    head: usize,
-    end: usize,
-}
-
-impl Inbox {
-    fn read(&mut self, mut stream: &UnixStream) -> Result<(), String> {
-        let held = self.bytes.len();
-        self.bytes.resize(held + ANSWER_BYTES, 0);
-        let count = stream.read(&mut self.bytes[held..]).map_err(|error| format!("the daemon: {error}"))?;
-        self.bytes.truncate(held + count);
-        if count == 0 { Err("the daemon closed a connection".to_owned()) } else { Ok(()) }
+impl Request {
+    /// A question.
+    pub fn get(path: &str) -> Self {
+        Self(format!("GET {}{path} HTTP/1.1\r\nHost: tenure\r\n\r\n", wire::API))
     }
 
-    /// The whole answer that has come in, if it is whole.
-    fn answer(&self) -> Result<Option<Answer>, String> {
-        let Some(at) = self.bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
-            return Ok(None);
-        };
-        let text = std::str::from_utf8(&self.bytes[..at]).map_err(|error| error.to_string())?;
-        let length = text.split("\r\n").find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            if name.eq_ignore_ascii_case("content-length") {
-                value.trim().parse::<usize>().ok()
-            } else {
-                None
-            }
-        });
-        let (head, length) = (at + 4, length.ok_or("an answer does not tell its length")?);
-        let is_success = text.starts_with("HTTP/1.1 2");
-        Ok((self.bytes.len() >= head + length).then_some(Answer { is_success, head, end: head + length }))
-    }
-}
-
-/// A client: its connection, and how many claims it has made.
-pub struct Client {
-    number: u64,
-    stream: UnixStream,
-    state: State,
-}
-
-/// What changes about a client while its connection is waited for.
-struct State {
-    turn: u64,
-    inbox: Inbox,
-    sent: Option<Instant>,
-}
-
-/// What came of a slice.
-pub struct Slice {
-    /// How many claims were answered.
-    pub claims: u64,
-    /// How long it took from the first request to the last answer.
-    pub took: Duration,
-    /// How long each claim took, in milliseconds.
-    pub latencies_ms: Vec<f64>,
-}
-
-impl Slice {
-    /// Claims in a second.
-    pub fn rate(&self) -> f64 {
-        self.claims as f64 / self.took.as_secs_f64()
-    }
-}
-
-/// Connects all clients.
-pub fn clients(folder: &Path) -> Result<Vec<Client>, String> {
-    let client = |number| {
-        let stream = connect(folder).map_err(|error| format!("a client could not connect: {error}"))?;
-        Ok(Client { number, stream, state: State { turn: 0, inbox: Inbox::default(), sent: None } })
-    };
-    (0..CLIENTS).map(client).collect()
-}
-
-/// Lets all clients claim, each its next as soon as it was answered, for so long.
-pub fn claim(clients: &mut [Client], agents: &Agents, kind: Kind, long: Duration) -> Result<Slice, String> {
-    let begun = Instant::now();
-    let each = clients.len().div_ceil(THREADS);
-    let latencies = thread::scope(|scope| {
-        let threads: Vec<_> = clients
-            .chunks_mut(each)
-            .map(|some| scope.spawn(move || drive(some, agents, kind, begun + long)))
-            .collect();
-        let mut latencies_ms = Vec::new();
-        for thread in threads {
-            latencies_ms.extend(thread.join().map_err(|_| "a client's thread ended early".to_owned())??);
-        }
-        Ok::<_, String>(latencies_ms)
-    });
-    let took = begun.elapsed();
-    let latencies_ms = latencies?;
-    Ok(Slice { claims: latencies_ms.len() as u64, took, latencies_ms })
-}
-
-/// One thread's clients: sends, waits for whichever is answered first, and sends again.
-fn drive(clients: &mut [Client], agents: &Agents, kind: Kind, until: Instant) -> Result<Vec<f64>, String> {
-    let mut latencies_ms = Vec::new();
-    let (streams, mut states): (Vec<_>, Vec<_>) =
-        clients.iter_mut().map(|client| ((client.number, &client.stream), &mut client.state)).unzip();
-    for ((number, stream), state) in streams.iter().zip(&mut states) {
-        state.send(stream, *number, agents, kind)?;
-    }
-    let mut waiting = streams.len();
-    let mut polled: Vec<PollFd<'_>> =
-        streams.iter().map(|(_, stream)| PollFd::new(*stream, PollFlags::IN)).collect();
-    let patience = Timespec::try_from(PATIENCE).map_err(|error| error.to_string())?;
-    while waiting > 0 {
-        match poll(&mut polled, Some(&patience)) {
-            Ok(0) => return Err("the daemon was silent for too long".to_owned()),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.to_string()),
-        }
-        for (place, (number, stream)) in streams.iter().enumerate() {
-            if polled[place].revents().is_empty() {
-                continue;
-            }
-            if let Some(latency_ms) = states[place].receive(stream)? {
-                latencies_ms.push(latency_ms);
-                if Instant::now() < until {
-                    states[place].send(stream, *number, agents, kind)?;
-                } else {
-                    waiting -= 1;
-                }
-            }
-        }
-    }
-    Ok(latencies_ms)
-}
-
-impl State {
-    fn send(
-        &mut self,
-        mut stream: &UnixStream,
-        client: u64,
-        agents: &Agents,
-        kind: Kind,
-    ) -> Result<(), String> {
-        let ask = agents.ask(kind, client, self.turn)?;
-        self.turn += 1;
-        let body = serde_json::to_string(&ask.claim).map_err(|error| error.to_string())?;
-        let request = format!(
-            "POST {api}/claims HTTP/1.1\r\nHost: tenure\r\nUser-Agent: bench\r\nAccept: */*\r\n\
-             {protocol}: {spoken}\r\n{session}: {}\r\n{proof}: {}\r\n{key}: {}\r\n{token}: {}\r\n\
-             Content-Type: {json}\r\nContent-Length: {}\r\n\r\n{body}",
-            ask.agent.session,
-            ask.agent.proof,
-            ask.operation_id,
-            ask.token_hash,
-            body.len(),
+    /// A change that an agent asks for: by what name, and under which fence if it holds something.
+    pub fn post(
+        path: &str,
+        agent: &Agent,
+        operation_id: &OperationId,
+        fence: Option<(&AttemptId, &OperationId)>,
+        body: &str,
+    ) -> Self {
+        let mut head = format!(
+            "POST {api}{path} HTTP/1.1\r\nHost: tenure\r\nUser-Agent: bench\r\nAccept: */*\r\n\
+             {protocol}: {spoken}\r\n{session}: {}\r\n{proof}: {}\r\n{key}: {operation_id}\r\n{token}: {}\r\n",
+            agent.session,
+            agent.proof,
+            agent.token_hash(operation_id),
             api = wire::API,
             protocol = wire::PROTOCOL_HEADER,
             spoken = wire::PROTOCOL,
@@ -212,24 +55,99 @@ impl State {
             proof = wire::PROOF,
             key = wire::IDEMPOTENCY_KEY,
             token = wire::TOKEN_HASH,
-            json = wire::JSON,
         );
-        self.sent = Some(Instant::now());
-        stream.write_all(request.as_bytes()).map_err(|error| format!("the daemon: {error}"))
+        if let Some((attempt, claim)) = fence {
+            let lease = agent.lease_token(claim);
+            let _ = write!(head, "{}: {attempt}\r\n{}: {lease}\r\n", wire::ATTEMPT, wire::LEASE);
+        }
+        let _ = write!(head, "Content-Type: {}\r\nContent-Length: {}\r\n\r\n{body}", wire::JSON, body.len());
+        Self(head)
     }
 
-    /// Reads what is there. Tells how long the claim took when its answer is whole.
-    fn receive(&mut self, stream: &UnixStream) -> Result<Option<f64>, String> {
-        self.inbox.read(stream)?;
-        let Some(answer) = self.inbox.answer()? else { return Ok(None) };
-        let sent = self.sent.take().ok_or("an answer came that nobody asked for")?;
-        if !answer.is_success {
-            let body = String::from_utf8_lossy(&self.inbox.bytes[answer.head..answer.end]);
-            return Err(format!("a claim was refused: {body}"));
-        }
-        self.inbox.bytes.drain(..answer.end);
-        Ok(Some(sent.elapsed().as_secs_f64() * 1000.0))
+    /// Its bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0.into_bytes()
     }
+}
+
+/// Sends a request, and returns the body of its answer, which must be a success.
+pub fn ask(stream: &UnixStream, request: Request) -> Result<Vec<u8>, String> {
+    send(stream, request)?;
+    receive(stream)
+}
+
+/// Sends a request and does not wait.
+pub fn send(mut stream: &UnixStream, request: Request) -> Result<(), String> {
+    stream.write_all(&request.into_bytes()).map_err(|error| format!("the daemon: {error}"))
+}
+
+/// Waits for an answer, which must be a success, and returns its body.
+pub fn receive(mut stream: &UnixStream) -> Result<Vec<u8>, String> {
+    let mut inbox = Vec::new();
+    loop {
+        if let Some(body) = take_answer(&mut inbox)? {
+            return Ok(body);
+        }
+        let held = inbox.len();
+        inbox.resize(held + READ_BYTES, 0);
+        let count = stream.read(&mut inbox[held..]).map_err(|error| format!("the daemon: {error}"))?;
+        inbox.truncate(held + count);
+        if count == 0 {
+            return Err("the daemon closed a connection".to_owned());
+        }
+    }
+}
+
+/// Takes the body of a whole answer out of what has come in, if it is whole. A refusal is an error.
+pub fn take_answer(inbox: &mut Vec<u8>) -> Result<Option<Vec<u8>>, String> {
+    let Some(at) = inbox.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
+    let text = std::str::from_utf8(&inbox[..at]).map_err(|error| error.to_string())?;
+    let length = text.split("\r\n").find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        if name.eq_ignore_ascii_case("content-length") { value.trim().parse::<usize>().ok() } else { None }
+    });
+    let (head, length) = (at + 4, length.ok_or("an answer does not tell its length")?);
+    let is_success = text.starts_with("HTTP/1.1 2");
+    if inbox.len() < head + length {
+        return Ok(None);
+    }
+    let body = inbox[head..head + length].to_vec();
+    inbox.drain(..head + length);
+    if is_success { Ok(Some(body)) } else { Err(format!("refused: {}", String::from_utf8_lossy(&body))) }
+}
+
+/// A client that claims, one task after the other.
+pub struct Claimer<'a> {
+    agents: &'a Agents,
+    kind: Kind,
+    number: u64,
+    turn: u64,
+}
+
+impl Speaker for Claimer<'_> {
+    fn ask(&mut self) -> Result<Vec<u8>, String> {
+        let ask = self.agents.ask(self.kind, self.number, self.turn)?;
+        self.turn += 1;
+        let body = serde_json::to_string(&ask.claim).map_err(|error| error.to_string())?;
+        Ok(Request::post("/claims", ask.agent, &ask.operation_id, None, &body).into_bytes())
+    }
+
+    fn take_answer(&mut self, inbox: &mut Vec<u8>) -> Result<bool, String> {
+        take_answer(inbox).map(|body| body.is_some())
+    }
+}
+
+/// Connects all clients.
+pub fn claimers<'a>(
+    folder: &Path,
+    agents: &'a Agents,
+    kind: Kind,
+) -> Result<Vec<Client<Claimer<'a>>>, String> {
+    let client = |number| {
+        let stream = connect(folder).map_err(|error| format!("a client could not connect: {error}"))?;
+        Ok(Client::new(stream, Claimer { agents, kind, number, turn: 0 }))
+    };
+    (0..CLIENTS).map(client).collect()
 }
 
 #[cfg(test)]
@@ -240,12 +158,14 @@ mod tests {
     fn an_answer_is_taken_only_when_it_is_whole() {
         let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
         for end in 0..whole.len() {
-            let inbox = Inbox { bytes: whole[..end].to_vec() };
-            assert!(inbox.answer().expect("no fault").is_none(), "{end}");
+            let mut inbox = whole[..end].to_vec();
+            assert!(take_answer(&mut inbox).expect("no fault").is_none(), "{end}");
+            assert_eq!(inbox.len(), end);
         }
-        let answer = Inbox { bytes: whole.to_vec() }.answer().expect("no fault").expect("an answer");
-        assert!(answer.is_success && answer.end == whole.len());
-        let refused = Inbox { bytes: b"HTTP/1.1 409 Conflict\r\ncontent-length: 0\r\n\r\n".to_vec() };
-        assert!(!refused.answer().expect("no fault").expect("an answer").is_success);
+        let mut inbox = [whole.as_slice(), b"HTTP"].concat();
+        assert_eq!(take_answer(&mut inbox).expect("no fault").expect("an answer"), b"{}");
+        assert_eq!(inbox, b"HTTP");
+        let mut refused = b"HTTP/1.1 409 Conflict\r\ncontent-length: 0\r\n\r\n".to_vec();
+        take_answer(&mut refused).expect_err("a refusal");
     }
 }
