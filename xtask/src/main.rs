@@ -27,6 +27,8 @@ usage: cargo xtask COMMAND
                     measure the figures beside their peers; --write also writes them into the book
   bench --growth [--write]
                     what everything costs from a thousand tasks to a million
+  bench --load [--minutes N] [--write]
+                    fifty agents, a thousand leases and twenty followers at work, 20 minutes unless told
   storm --minutes N [--seed FIRST]
                     play the engine under faults, each seed to its end; --seed N alone repeats one and shows all of it
 ";

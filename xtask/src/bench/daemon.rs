@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
-use super::fleet::Kind;
 use super::process::Process;
 use super::slow;
 use super::wire::{self, Request};
@@ -39,12 +38,12 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts a daemon for a folder and waits until it has answered `ready`.
-    pub fn start(binary: &Path, folder: &Path) -> Result<Self, String> {
+    /// Starts a daemon for a folder and waits until it has answered `ready` for a project.
+    pub fn start(binary: &Path, folder: &Path, project: &str) -> Result<Self, String> {
         let begun = Instant::now();
         let mut serve = command(binary, folder);
         serve.args(["serve", "--folder"]).arg(folder).stderr(Stdio::null());
-        let path = format!("/ready?project={}", Kind::Next.project());
+        let path = format!("/ready?project={project}");
         let process = Process::start(&mut serve, Signal::TERM, || match wire::connect(folder) {
             Ok(stream) => wire::ask(&stream, Request::get(&path)).map(|_| true),
             Err(_) => Ok(false),

@@ -20,6 +20,8 @@ pub enum Unit {
     Times,
     /// Milliseconds.
     Milliseconds,
+    /// 1,048,576 bytes each.
+    Mebibytes,
 }
 
 /// One row of the table.
@@ -80,7 +82,11 @@ impl Figure {
             "name": self.name,
             "what": self.what,
             "value": self.value,
-            "unit": match self.unit { Unit::Times => "times", Unit::Milliseconds => "ms" },
+            "unit": match self.unit {
+                Unit::Times => "times",
+                Unit::Milliseconds => "ms",
+                Unit::Mebibytes => "MiB",
+            },
             "relation": relation,
             "target": target,
             "missed": self.is_missed(),
@@ -95,6 +101,7 @@ impl Unit {
         match self {
             Self::Times => format!("{value:.2} ×"),
             Self::Milliseconds => format!("{value:.1} ms"),
+            Self::Mebibytes => format!("{value:.1} MiB"),
         }
     }
 
@@ -102,6 +109,7 @@ impl Unit {
         match self {
             Self::Times => format!("{value} ×"),
             Self::Milliseconds => format!("{value} ms"),
+            Self::Mebibytes => format!("{value} MiB"),
         }
     }
 }

@@ -97,7 +97,8 @@ impl Agent {
         })
     }
 
-    fn command(&self, operation: AnyOperation, operation_id: OperationId) -> Command {
+    /// A command of this agent, as it would be sent.
+    pub fn command(&self, operation: AnyOperation, operation_id: OperationId) -> Command {
         let caller = Caller { session: self.session.clone(), proof: self.secret.session_proof() };
         let token_hash = Some(self.token_hash(&operation_id));
         let operation_id = Some(operation_id);
@@ -189,6 +190,18 @@ pub struct Store<D> {
     _hold: Arc<Hold>,
 }
 
+impl Store<Sqlite> {
+    /// A new store in which everybody has a session. Its rows are the product's own; only while they are made nobody
+    /// needs each of them flushed.
+    pub fn to_fill(folder: &Path, agents: &Agents) -> Result<Self, String> {
+        let mut store = Self::open(folder, |sqlite| sqlite)?;
+        store.driver.execute("PRAGMA synchronous = OFF", &[]).map_err(|error| error.to_string())?;
+        let openings: Vec<Command> = agents.0.iter().map(Agent::opening).collect::<Result<_, _>>()?;
+        store.run_in_groups(openings, BATCH_COMMANDS)?;
+        Ok(store)
+    }
+}
+
 impl<D: Driver> Store<D> {
     /// Opens the store in a folder, or makes one there.
     pub fn open(folder: &Path, wrap: impl FnOnce(Sqlite) -> D) -> Result<Self, String> {
@@ -228,12 +241,8 @@ impl<D: Driver> Store<D> {
     }
 }
 
-/// Fills a folder's store with so many tasks, half of them for each kind of claim. Its rows are the product's own; only while they are made nobody needs each of them flushed.
 pub fn fill(folder: &Path, agents: &Agents, tasks: u64) -> Result<(), String> {
-    let mut store = Store::open(folder, |sqlite| sqlite)?;
-    store.driver.execute("PRAGMA synchronous = OFF", &[]).map_err(|error| error.to_string())?;
-    let openings: Vec<Command> = agents.0.iter().map(Agent::opening).collect::<Result<_, _>>()?;
-    store.run_in_groups(openings, BATCH_COMMANDS)?;
+    let mut store = Store::to_fill(folder, agents)?;
     let first = &agents.0[0];
     for kind in [Kind::Next, Kind::Named] {
         let project: project::CreateProject = input(json!({ "key": kind.project() }))?;
@@ -270,7 +279,8 @@ fn creation(agent: &Agent, number: u64, of_next: u64) -> Result<Command, String>
     Ok(agent.command(create.into(), operation_id("create", number)?))
 }
 
-fn input<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
+/// An operation's input.
+pub fn input<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 

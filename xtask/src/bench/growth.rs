@@ -76,10 +76,10 @@ pub fn run(root: &Path, binary: &Path, machine: &Machine, writes: bool) -> Resul
 
 fn measure(folder: &Path, agents: &Agents, binary: &Path, tasks: u64) -> Result<Column, String> {
     let mut starts = Vec::new();
-    let mut daemon = Daemon::start(binary, folder)?;
+    let mut daemon = Daemon::start(binary, folder, Kind::Next.project())?;
     for _ in 0..5 {
         daemon.stop()?;
-        daemon = Daemon::start(binary, folder)?;
+        daemon = Daemon::start(binary, folder, Kind::Next.project())?;
         starts.push(daemon.ready_ms);
     }
     let agent = agents.some(1).next().ok_or("there are no agents")?;

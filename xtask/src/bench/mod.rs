@@ -13,6 +13,7 @@ mod disk;
 mod figure;
 mod fleet;
 mod growth;
+mod load;
 mod machine;
 mod peers;
 mod plot;
@@ -70,6 +71,20 @@ const QUICK: Extent = Extent {
     limit: Duration::from_secs(180),
 };
 
+/// What is measured alone, because it takes long.
+enum Long {
+    /// Stores of all sizes.
+    Growth,
+    /// Everybody at work.
+    Load {
+        /// For how long.
+        minutes: u64,
+    },
+}
+
+/// How long the load lasts.
+const LOAD_MINUTES: u64 = 20;
+
 /// The folders of a run, all on the disk of the build.
 pub struct Places {
     /// What is gone afterwards.
@@ -88,15 +103,19 @@ pub fn run(words: &[&str]) -> Result<(), String> {
         let binary = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("tenure");
         return slow::inside(&binary, rounds, root, &FULL);
     }
-    let (mut extent, mut writes, mut grows) = (&FULL, false, false);
-    for word in words {
+    let (mut extent, mut writes, mut long) = (&FULL, false, None);
+    let mut left = words.iter();
+    while let Some(word) = left.next() {
         match *word {
             "--quick" => extent = &QUICK,
             "--write" => writes = true,
-            "--growth" => grows = true,
-            other => {
-                return Err(format!("`{other}` is unknown; `bench` takes --quick, --growth and --write"));
+            "--growth" => long = Some(Long::Growth),
+            "--load" => long = Some(Long::Load { minutes: LOAD_MINUTES }),
+            "--minutes" => {
+                let minutes = left.next().and_then(|minutes| minutes.parse().ok());
+                long = Some(Long::Load { minutes: minutes.ok_or("--minutes takes a number")? });
             }
+            other => return Err(format!("`{other}` is unknown; `cargo xtask` lists what `bench` takes")),
         }
     }
     if cfg!(debug_assertions) {
@@ -111,8 +130,12 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     let root =
         tempfile::Builder::new().prefix("run-").tempdir_in(&folder).map_err(|error| error.to_string())?;
     let machine = Machine::ask()?;
-    if grows {
-        return growth::run(root.path(), &binary, &machine, writes);
+    match long {
+        Some(Long::Growth) => return growth::run(root.path(), &binary, &machine, writes),
+        Some(Long::Load { minutes }) => {
+            return load::run(root.path(), &binary, &machine, minutes, writes);
+        }
+        None => {}
     }
     let begun = Instant::now();
     let (figures, durability) = measure(root.path(), &binary, extent)?;

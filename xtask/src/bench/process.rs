@@ -39,6 +39,11 @@ impl Process {
         Ok(process)
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// How much memory it has in use, in MiB.
     pub fn memory_mib(&self) -> Option<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;

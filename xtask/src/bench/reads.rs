@@ -23,7 +23,7 @@ const QUESTIONS: usize = 200;
 pub fn ready(places: &Places, agents: &Agents, binary: &Path, extent: &Extent) -> Result<Figure, String> {
     let folder = places.root.join("small");
     fleet::fill(&folder, agents, FEW)?;
-    let small = Daemon::start(binary, &folder)?;
+    let small = Daemon::start(binary, &folder, Kind::Next.project())?;
     let path = format!("/ready?project={}", Kind::Next.project());
     let streams = [&folder, &places.daemon].map(|folder| wire::connect(folder));
     let [few, many] = streams.map(|stream| stream.map_err(|error| error.to_string()));

@@ -72,7 +72,7 @@ pub fn inside(binary: &Path, rounds: &str, root: &str, extent: &Extent) -> Resul
     let extent = Extent { rounds, ..*extent };
     let places = Places::at(Path::new(root));
     let agents = Agents::draw()?;
-    let daemon = Daemon::start(binary, &places.daemon)?;
+    let daemon = Daemon::start(binary, &places.daemon, Kind::Next.project())?;
     let (measured, _) = claims::of_kind(&places, &agents, &extent, Kind::Next, &mut [])?;
     daemon.stop()?;
     let told = json!({

@@ -7,17 +7,17 @@ use serde_json::{Map, json};
 use super::daemon::Daemon;
 use super::disk::fsync_ms;
 use super::figure::{Figure, Target, Unit, median};
-use super::fleet::TASKS;
+use super::fleet::{Kind, TASKS};
 use super::{Extent, Places};
 
 /// Starts daemons one after the other on the full store. The last one goes on running.
 pub fn measure(places: &Places, binary: &Path, extent: &Extent) -> Result<(Figure, Daemon), String> {
-    let mut daemon = Daemon::start(binary, &places.daemon)?;
+    let mut daemon = Daemon::start(binary, &places.daemon, Kind::Next.project())?;
     let (mut times, mut fsyncs) = (Vec::new(), Vec::new());
     for _ in 0..extent.starts {
         daemon.stop()?;
         fsyncs.push(fsync_ms(&places.root)?);
-        daemon = Daemon::start(binary, &places.daemon)?;
+        daemon = Daemon::start(binary, &places.daemon, Kind::Next.project())?;
         times.push(daemon.ready_ms);
     }
     eprintln!("bench: {} starts of a daemon", times.len());

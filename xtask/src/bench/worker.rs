@@ -36,6 +36,12 @@ impl<'a> Worker<'a> {
         Ok(Self { agent, stream, purpose, drawn: 0 })
     }
 
+    /// Another agent on the same connection.
+    pub fn beside<'b>(&self, agent: &'b Agent, purpose: String) -> Result<Worker<'b>, String> {
+        let stream = self.stream.try_clone().map_err(|error| error.to_string())?;
+        Ok(Worker { agent, stream, purpose, drawn: 0 })
+    }
+
     /// A new operation id.
     pub fn draw(&mut self) -> Result<OperationId, String> {
         self.drawn += 1;
