@@ -5,6 +5,7 @@ mod backups;
 mod daemons;
 mod endings;
 mod expressions;
+mod gallery;
 mod place;
 mod shells;
 mod stories;
