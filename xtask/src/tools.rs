@@ -34,7 +34,22 @@ const TOOLS: &[Tool] = &[
     Tool {
         probe: &["script", "--version"],
         origin: Origin::Debian("bsdutils"),
-        why: "the simulation opens terminals",
+        why: "tests and the simulation open terminals",
+    },
+    Tool {
+        probe: &["fish", "--version"],
+        origin: Origin::Debian("fish"),
+        why: "completions are asked for as this shell asks, beside bash",
+    },
+    Tool {
+        probe: &["groff", "--version"],
+        origin: Origin::Debian("groff-base"),
+        why: "the pages for man are read as man reads them",
+    },
+    Tool {
+        probe: &["less", "--version"],
+        origin: Origin::Debian("less"),
+        why: "long answers are shown in a pager",
     },
     Tool {
         probe: &["setpriv", "--version"],

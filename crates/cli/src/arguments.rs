@@ -7,14 +7,18 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
 use crate::command::{
-    audit, backup, blocker, call, config, demo, dependency, digest, doctor, help, import, init, ownership,
-    project, queue, record, restore, run, serve, session, start, task, version, wait,
+    audit, backup, blocker, call, completion as completion_script, config, demo, dependency, digest, doctor,
+    help, import, init, man, ownership, project, queue, record, restore, run, serve, session, start, task,
+    version, wait,
 };
+use crate::completion;
 use crate::context::Context;
 use crate::interrupt;
+use crate::jq::Filter;
 use crate::misuse;
 use crate::screen::Screen;
 use crate::stop::Stop;
+use crate::terminal::{self, Colour};
 
 /// The coordinator for fleets of coding agents
 ///
@@ -29,6 +33,9 @@ pub struct Arguments {
     #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, require_equals = true,
           default_missing_value = "", value_delimiter = ',', display_order = 900)]
     json: Option<Vec<String>>,
+    /// Answer with what this jq expression makes of the JSON: texts as they are, one result a line
+    #[arg(long, global = true, value_name = "EXPR", display_order = 900)]
+    jq: Option<String>,
     /// Call as this session, under a name of your own
     #[arg(id = "session_name", long = "session", global = true, value_name = "NAME", display_order = 901)]
     session: Option<String>,
@@ -41,6 +48,19 @@ pub struct Arguments {
     /// Leave out remarks on standard error
     #[arg(long, short, global = true, display_order = 904)]
     quiet: bool,
+    /// Leave out the pager that shows what is taller than the terminal
+    #[arg(long, global = true, display_order = 905)]
+    no_pager: bool,
+    /// Whether to colour what is read by people
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true,
+        display_order = 906
+    )]
+    color: Colour,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -108,6 +128,8 @@ enum Command {
     #[command(subcommand)]
     Config(config::Command),
     Call(call::Call),
+    Completion(completion_script::Completion),
+    Man(man::Man),
     Version(version::Version),
     Help(help::Help),
 }
@@ -115,6 +137,11 @@ enum Command {
 /// Runs the command that was typed.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
+    if std::env::var_os(completion::VARIABLE).is_some()
+        && let Some(exit) = completion::answer(&words, Arguments::command)
+    {
+        return exit;
+    }
     let mut tree = Arguments::command();
     if words.iter().any(|word| word == "--help" || word == "-h") {
         // A list of commands says what each is for.
@@ -125,8 +152,18 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return misuse::end(error, Arguments::command(), &words),
     };
-    let fields = arguments.json.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
-    let screen = Screen::new(fields, arguments.quiet);
+    terminal::choose(arguments.color);
+    let mut screen = Screen::default();
+    screen.json = arguments.json.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
+    screen.quiet = arguments.quiet;
+    screen.unpaged = arguments.no_pager;
+    if let Some(expression) = &arguments.jq {
+        match Filter::read(expression) {
+            Ok(filter) => screen.filter = Some(filter),
+            Err(stop) => return screen.end(Err(stop)),
+        }
+        screen.json.get_or_insert_default();
+    }
     let wish = Wish { server: arguments.server, local: arguments.local };
     let context = Context::new(screen.clone(), arguments.session, wish);
     match arguments.command {
@@ -185,6 +222,8 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         }
         Some(Command::Config(command)) => config::run(&command, context),
         Some(Command::Call(call)) => call::run(&call, context),
+        Some(Command::Completion(completion)) => completion_script::run(&completion, context),
+        Some(Command::Man(man)) => man::run(&man, context, Arguments::command()),
         Some(Command::Version(version)) => version::run(&version, context),
         Some(Command::Help(help)) => help::run(&help, context, Arguments::command()),
     }

@@ -18,12 +18,14 @@ use tenure_client::processes;
 use tenure_client::repository::{self, Checkout};
 use tenure_client::session::{Particulars, Session};
 use tenure_core::model::ids::{ProjectKey, TaskId};
+use tenure_core::model::limits::PAGE_ROWS_DEFAULT;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::project::{BindingView, ResolveProject};
 use tenure_core::operation::task::FindTask;
 use tenure_core::operation::{Access, Effect, Fencing, Operation, Spec};
 
 use crate::fields;
+use crate::near;
 use crate::project_key;
 use crate::render::{Page, Show, joined};
 use crate::screen::Screen;
@@ -42,6 +44,15 @@ pub struct Context {
     client: OnceCell<Client>,
     session: OnceCell<Session>,
 }
+
+/// The lists whose rows are one short line each for a person, and how many of them an answer has room for.
+const SHORT_ROWS: [(&str, u32); 5] = [
+    ("ready", PAGE_ROWS_DEFAULT),
+    ("task.list", PAGE_ROWS_DEFAULT),
+    ("events", PAGE_ROWS_DEFAULT),
+    ("session.list", PAGE_ROWS_DEFAULT),
+    ("digest", 4),
+];
 
 /// Reads the environment. A value that is not UTF-8 is refused where it is used, and never taken for none.
 pub fn variable(name: &str) -> Option<String> {
@@ -129,8 +140,22 @@ impl Context {
         Ok(Answered::read(self.ask(&O::SPEC, &input)?)?)
     }
 
-    /// The same for any operation by its description.
+    /// The same for any operation by its description. Whoever named what is not there is told what is nearest.
     pub fn ask(&self, spec: &Spec, input: &Value) -> Result<Vec<u8>, Stop> {
+        self.ask_as_it_is(spec, input).map_err(|stop| match stop {
+            Stop::Failure(Failure::Refused(mut refusal)) if refusal.code == Code::NotFound => {
+                if let Some(step) = self.client().ok().and_then(|client| near::step(input, client)) {
+                    // It says more than what is said of whatever is not there.
+                    refusal.next_actions.retain(|usual| usual != Code::NotFound.remedy());
+                    refusal.next_actions.push(step);
+                }
+                Stop::Failure(Failure::Refused(refusal))
+            }
+            stop => stop,
+        })
+    }
+
+    fn ask_as_it_is(&self, spec: &Spec, input: &Value) -> Result<Vec<u8>, Stop> {
         if spec.access == Access::Anyone && spec.effect == Effect::Read {
             return Ok(self.client()?.ask(spec, input, None)?);
         }
@@ -156,8 +181,22 @@ impl Context {
         O::Answer: Show,
     {
         self.check_fields(SchemaGenerator::subschema_for::<O::Answer>)?;
-        let answered = self.call(operation)?;
+        let answered = match self.short_rows(operation) {
+            Some(operation) => self.call(&operation)?,
+            None => self.call(operation)?,
+        };
         self.print(&answered)
+    }
+
+    /// The same question for more rows than a program gets by default, because a person's are shorter than JSON.
+    fn short_rows<O: Operation>(&self, operation: &O) -> Option<O> {
+        let (_, rows) = SHORT_ROWS.into_iter().find(|(name, _)| *name == O::SPEC.name)?;
+        let mut input = serde_json::to_value(operation).expect("inputs are plain data and always serialise");
+        if self.screen.json.is_some() || input.get("limit").is_some_and(|limit| !limit.is_null()) {
+            return None;
+        }
+        input["limit"] = rows.into();
+        tenure_core::json::parse(input).ok()
     }
 
     /// Asks for an operation on a task that was named by `operand`, and prints its answer. A name that looks like
@@ -206,10 +245,22 @@ impl Context {
         &self,
         answered: &Answered<A>,
     ) -> Result<(), Stop> {
+        match self.screen.json {
+            Some(_) => self.print_as(answered, ""),
+            None => self.print_as(answered, &Page::of(&answered.value)),
+        }
+    }
+
+    /// Prints an answer that says more to a person in these words.
+    pub fn print_as<A: tenure_core::operation::Answer>(
+        &self,
+        answered: &Answered<A>,
+        human: &str,
+    ) -> Result<(), Stop> {
         if self.screen.json.is_some() {
             return self.print_json(&answered.json, SchemaGenerator::subschema_for::<A>);
         }
-        self.screen.data(&Page::of(&answered.value));
+        self.screen.page(human);
         Ok(())
     }
 
@@ -229,7 +280,7 @@ impl Context {
     /// Prints what the command line itself tells: as JSON, some fields of it, or for a person.
     pub fn print_own<T: Serialize + JsonSchema>(&self, told: &T, human: &str) -> Result<(), Stop> {
         if self.screen.json.is_none() {
-            self.screen.data(human);
+            self.screen.page(human);
             return Ok(());
         }
         let value = serde_json::to_value(told).expect("reports are plain data and always serialise");
@@ -239,10 +290,14 @@ impl Context {
     /// Prints what is no operation's answer.
     pub fn print_value(&self, value: &Value, human: &str) -> Result<(), Stop> {
         match self.screen.json.as_deref() {
-            None => self.screen.data(human),
-            Some([]) => self.screen.json(&value.to_string()),
-            Some(names) => self.screen.json(&fields::filter_value(value, names)?),
-        };
+            None => self.screen.page(human),
+            Some([]) => {
+                self.screen.json(&value.to_string());
+            }
+            Some(names) => {
+                self.screen.json(&fields::filter_value(value, names)?);
+            }
+        }
         Ok(())
     }
 

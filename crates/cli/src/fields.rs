@@ -4,6 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
+use crate::near;
 use crate::stop::{Stop, usage};
 
 /// The fields of answers that hold its rows, or its one record.
@@ -11,7 +12,7 @@ const ROWS: [&str; 10] = [
     "tasks", "projects", "sessions", "events", "task", "project", "session", "binding", "entries", "attempts",
 ];
 /// The rows of what the command line itself tells.
-const OWN_ROWS: [&str; 2] = ["checks", "settings"];
+const OWN_ROWS: [&str; 3] = ["checks", "settings", "commands"];
 
 /// Keeps the named fields of the rows of an answer of this schema.
 pub fn filter(
@@ -47,7 +48,10 @@ fn check_known(names: &[String], known: &[impl AsRef<str>]) -> Result<(), Stop> 
     let Some(unknown) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
     let detail = format!("`{unknown}` is no field of these rows");
-    Err(usage(detail, format!("choose from: {}", known.join(", "))))
+    let near = near::names(unknown, known.iter().copied());
+    let meant =
+        if near.is_empty() { String::new() } else { format!("did you mean `{}`? ", near.join("` or `")) };
+    Err(usage(detail, format!("{meant}choose from: {}", known.join(", "))))
 }
 
 fn fields_of(schema: impl FnOnce(&mut SchemaGenerator) -> Schema) -> (Option<&'static str>, Vec<String>) {

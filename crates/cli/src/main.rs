@@ -2,19 +2,24 @@
 
 mod arguments;
 mod command;
+mod completion;
 mod context;
 mod duration;
 mod fields;
 mod interrupt;
+mod jq;
 mod long_text;
 mod misuse;
+mod near;
 mod on_task;
 mod on_work;
+mod pager;
 mod project_key;
 mod render;
 mod screen;
 mod shell;
 mod stop;
+mod terminal;
 mod topic;
 
 fn main() -> std::process::ExitCode {

@@ -38,9 +38,10 @@ pub fn end(error: clap::Error, mut tree: Command, words: &[OsString]) -> ExitCod
     let words = words.split(|word| word == "--").next().unwrap_or_default();
     let (error, refusal) = explained(error, &tree, words);
     error.print().ok();
-    if words.iter().any(|word| word.to_string_lossy().starts_with("--json")) {
+    let asks = |option: &str| words.iter().any(|word| word.to_string_lossy().starts_with(option));
+    if asks("--json") && !asks("--jq") {
         let json = serde_json::to_string(&Problem::from(&refusal)).expect("a problem is plain data");
-        Screen::new(Some(Vec::new()), true).json(&json);
+        Screen::of_json().json(&json);
     }
     ExitCode::from(refusal.code.exit())
 }

@@ -8,29 +8,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tenure_client::failure::Failure;
 use tenure_engine::backup::Progress;
 
+use crate::jq::Filter;
+use crate::pager;
 use crate::render::plain;
 use crate::stop::Stop;
+use crate::terminal::{self, Style};
 
 /// Begins the present line of a terminal anew.
 const ANEW: &str = "\r\x1b[K";
 
 /// How a command answers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Screen {
     /// As JSON: with these fields of its rows, or with all of them when none are named.
     pub json: Option<Vec<String>>,
+    /// Of JSON only what this makes of it.
+    pub filter: Option<Filter>,
     /// Without remarks.
     pub quiet: bool,
+    /// Long answers without a pager.
+    pub unpaged: bool,
     /// Whether data could not be written.
     lost: Arc<AtomicBool>,
+    /// Why nothing could be made of an answer.
+    unfiltered: Arc<Mutex<Option<Stop>>>,
     /// What stands on the line that passes.
     passing: Arc<Mutex<String>>,
 }
 
 impl Screen {
-    /// A command's answers: as JSON or for a person, with remarks or without.
-    pub fn new(json: Option<Vec<String>>, quiet: bool) -> Self {
-        Self { json, quiet, lost: Arc::default(), passing: Arc::default() }
+    /// A command's answers as JSON, for its own refusal.
+    pub fn of_json() -> Self {
+        Self { json: Some(Vec::new()), ..Self::default() }
     }
 
     /// Prints data, and says whether somebody still takes it. A reader that has gone away is no error; a disk that is
@@ -45,10 +54,41 @@ impl Screen {
         written.is_ok()
     }
 
-    /// Prints JSON as it came. On a terminal, characters that could move the cursor are written as escapes, which
-    /// mean the same to every reader of JSON.
+    /// Prints a whole answer for a person: through a pager where it is taller than the terminal.
+    pub fn page(&self, text: &str) {
+        if self.unpaged || !pager::shows(text) {
+            self.data(text);
+        }
+    }
+
+    /// Prints JSON as it came, or what `--jq` makes of it, and says whether somebody still takes it. On a terminal,
+    /// characters that could move the cursor are written as escapes, which mean the same to every reader of JSON.
     pub fn json(&self, json: &str) -> bool {
-        if std::io::stdout().is_terminal() { self.data(&plain::json(json)) } else { self.data(json) }
+        let on_terminal = std::io::stdout().is_terminal();
+        match &self.filter {
+            Some(filter) => self.filtered(filter.apply(json, on_terminal, &mut |result| self.data(result))),
+            None if on_terminal => self.data(&plain::json(json)),
+            None => self.data(json),
+        }
+    }
+
+    /// The same beside the data: where standard output is another program's.
+    pub fn talk_json(&self, json: &str) {
+        let Some(filter) = &self.filter else { return self.talk(json) };
+        let on_terminal = std::io::stderr().is_terminal();
+        let take = &mut |result: &str| {
+            self.talk(result.strip_suffix('\n').unwrap_or(result));
+            true
+        };
+        self.filtered(filter.apply(json, on_terminal, take));
+    }
+
+    /// Keeps why an expression failed for the end of the command.
+    fn filtered(&self, outcome: Result<bool, Stop>) -> bool {
+        outcome.unwrap_or_else(|stop| {
+            *self.unfiltered.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop);
+            false
+        })
     }
 
     /// Says something to the person or agent, unless they asked for quiet.
@@ -94,7 +134,8 @@ impl Screen {
 
     /// Tells a bad end, and gives the exit code.
     pub fn end(&self, outcome: Result<(), Stop>) -> ExitCode {
-        match outcome {
+        let unfiltered = self.unfiltered.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match unfiltered.map_or(outcome, Err) {
             Ok(()) if self.lost.load(Ordering::Relaxed) => self.failed(&Failure::cannot_tell(
                 "the answer could not be written to standard output",
                 "look at where it goes (a full disk, for example), and repeat the command",
@@ -107,11 +148,13 @@ impl Screen {
 
     fn failed(&self, failure: &Failure) -> ExitCode {
         let problem = failure.problem();
-        self.talk(&format!("error: {} ({})", plain::line(&problem.detail), problem.code));
+        let error = terminal::on_stderr(Style::Bad, "error:");
+        self.talk(&format!("{error} {} ({})", plain::line(&problem.detail), problem.code));
         for step in &problem.next_actions {
-            self.talk(&format!("next:  {}", plain::line(step)));
+            self.talk(&format!("{}  {}", terminal::on_stderr(Style::Heading, "next:"), plain::line(step)));
         }
-        if self.json.is_some() {
+        // Whoever takes results of `--jq` as data must not take a refusal for one.
+        if self.json.is_some() && self.filter.is_none() {
             self.json(
                 &serde_json::to_string(&problem).expect("a problem is plain data and always serialises"),
             );

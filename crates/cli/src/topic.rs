@@ -6,7 +6,8 @@ use tenure_core::model::refusal::{Code, EXIT_CODES};
 type Text = fn() -> String;
 
 /// The topics and what they say.
-pub const TOPICS: [(&str, Text); 2] = [("exit-codes", exit_codes), ("sessions", || SESSIONS.to_owned())];
+pub const TOPICS: [(&str, Text); 3] =
+    [("exit-codes", exit_codes), ("output", || OUTPUT.to_owned()), ("sessions", || SESSIONS.to_owned())];
 
 /// The exit codes with the refusals that end in each.
 fn exit_codes() -> String {
@@ -26,6 +27,33 @@ fn exit_codes() -> String {
 
 /// How many refusals are named on a line.
 const CODES_A_LINE: usize = 4;
+
+const OUTPUT: &str = "\
+Standard output is data, standard error is talk.
+
+For programs:
+  --json        the answer as JSON; a refusal as well, with its `code` and `exit_code`
+  --json=a,b    the same with these fields of its rows; an unknown name lists the known
+  --jq EXPR     what a jq expression makes of the JSON: texts as they are, one result a line.
+                Nothing is asked for if the expression cannot be read; a refusal then stands on
+                standard error alone. What is followed goes through it row by row.
+    tenure ready --jq '.tasks[].id'
+    tenure show afc-1 --jq '.task | [.id, .status, .title] | @tsv'
+    tenure events --follow --jq 'select(.kind == \"task_closed\") | .task'
+
+For people:
+  Widths        Tables are as wide as the terminal (COLUMNS overrides it); on a narrow one the last
+                column goes below the others. Lines are whole. Elsewhere a cell ends at 60 columns.
+  Colour        On a terminal, unless NO_COLOR or TERM=dumb is set; CLICOLOR_FORCE or
+                --color=always colour elsewhere too. Colour says nothing that the words do not say.
+  Pager         TENURE_PAGER, else PAGER, else `less -FRX`, for what is taller than the terminal.
+                None with --no-pager, an empty PAGER or `cat`, TERM=dumb, CI, or below an agent's
+                harness; never for JSON, for what is followed, or where input is no terminal.
+  Texts         What others wrote never moves the cursor: control characters, and whatever hides
+                or reorders text, are shown as \\x1b or \\u{202e}. JSON has every text as it is.
+
+Lists are bounded, and say how to go on.
+";
 
 const SESSIONS: &str = "\
 Who calls is inferred, in this order:

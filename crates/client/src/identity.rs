@@ -112,6 +112,12 @@ pub fn identify(around: &Surroundings) -> Result<Identity, Refusal> {
     terminal(around).unwrap_or_else(|| Err(required("nothing around this command says who calls")))
 }
 
+/// Whether a harness has started what runs here, whoever calls.
+pub fn is_within_harness(around: &Surroundings) -> bool {
+    let tells = |(name, _): (&str, &str)| (around.variable)(name).is_some_and(|value| !value.is_empty());
+    VARIABLES.into_iter().any(tells) || nearest_harness(around).is_some()
+}
+
 fn named(name: &str, origin: &str) -> Result<Identity, Refusal> {
     valid(name, None, None, origin.to_owned())
 }

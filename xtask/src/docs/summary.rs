@@ -7,6 +7,7 @@ use super::GENERATED;
 /// Pages that people write, in reading order.
 const WRITTEN: &[(&str, &str)] = &[
     ("First steps", "first-steps.md"),
+    ("The command line", "command-line.md"),
     ("Words", "concepts.md"),
     ("Time and leases", "time-and-leases.md"),
     ("Waiting and following", "waiting.md"),

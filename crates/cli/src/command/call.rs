@@ -10,6 +10,7 @@ use tenure_core::operation::catalog;
 
 use crate::context::Context;
 use crate::long_text;
+use crate::near;
 use crate::stop::{Stop, usage};
 
 /// Call an operation by its name, with its input and answer as JSON
@@ -30,10 +31,13 @@ pub fn run(call: &Call, context: &Context) -> Result<(), Stop> {
     let entries = catalog::entries();
     let entry = entries.iter().find(|entry| entry.spec.name == call.operation).ok_or_else(|| {
         let known: Vec<&str> = entries.iter().map(|entry| entry.spec.name).collect();
-        usage(
-            format!("there is no operation `{}`", call.operation),
-            format!("choose from: {}", known.join(", ")),
-        )
+        let near = near::names(&call.operation, known.iter().copied());
+        let next = if near.is_empty() {
+            format!("choose from: {}", known.join(", "))
+        } else {
+            format!("did you mean `{}`?", near.join("` or `"))
+        };
+        usage(format!("there is no operation `{}`", call.operation), next)
     })?;
     let text = match call.input.as_str() {
         "-" => long_text::read_file(Path::new("-"), 2 * IMPORT_BYTES)?,

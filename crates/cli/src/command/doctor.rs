@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::render::Page;
 use crate::shell;
 use crate::stop::Stop;
+use crate::terminal::Style;
 
 /// Check the store, the daemon, and how this place and its caller are understood
 #[derive(clap::Args)]
@@ -55,12 +56,12 @@ pub fn run(doctor: &Doctor, context: &Context) -> Result<(), Stop> {
     let sound = checks.iter().all(|check| check.ok != Some(false));
     let mut page = Page::new();
     for check in &checks {
-        let mark = match check.ok {
-            Some(true) => "ok    ",
-            Some(false) => "FAILED",
-            None => "      ",
+        let (style, mark) = match check.ok {
+            Some(true) => (Style::Good, "ok    "),
+            Some(false) => (Style::Bad, "FAILED"),
+            None => (Style::Heading, "      "),
         };
-        page.line(&format!("{mark} {:<11} {}", check.name, check.found));
+        page.marked(style, mark, &format!("{:<11} {}", check.name, check.found));
         if let Some(next) = &check.next {
             page.line(&format!("                   next: {next}"));
         }

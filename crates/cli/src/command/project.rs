@@ -1,12 +1,15 @@
 //! Projects. The repository of a binding is this checkout's when none is named.
 
 use clap::Subcommand;
+use schemars::SchemaGenerator;
 use tenure_core::model::ids::ProjectKey;
 use tenure_core::operation::project::{
-    BindProject, CreateProject, EditProject, ListProjects, ShowProject, UnbindProject,
+    BindProject, BindingAnswer, BindingView, CreateProject, EditProject, ListProjects, ShowProject,
+    UnbindProject,
 };
 
 use crate::context::Context;
+use crate::render::plain;
 use crate::stop::{Stop, usage};
 
 /// `tenure project …`.
@@ -51,7 +54,13 @@ pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
         }
         Command::Unbind(Place { project, repository, folder }) => {
             let repository = repository_or_here(repository, context)?;
-            context.perform(&UnbindProject { project, repository, folder })
+            context.check_fields(SchemaGenerator::subschema_for::<BindingAnswer>)?;
+            let answered = context.call(&UnbindProject { project, repository, folder })?;
+            let BindingView { project, repository, folder } = &answered.value.binding;
+            let place =
+                if folder.is_empty() { repository.clone() } else { format!("{repository}, folder {folder}") };
+            let human = plain::line(&format!("{place} is bound to {project} no longer"));
+            context.print_as(&answered, &human)
         }
     }
 }

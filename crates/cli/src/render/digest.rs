@@ -2,7 +2,7 @@
 
 use tenure_core::operation::digest::{Digest, Happened, Part, Waiting};
 
-use super::{Page, Show, time};
+use super::{Page, Show, brief, time};
 
 impl Show for Digest {
     fn show(&self, page: &mut Page) {
@@ -14,7 +14,7 @@ impl Show for Digest {
             let more = if self.more_waiting { ", and more (--limit)" } else { "" };
             page.line(&format!("waits for somebody: {}{more}", self.waiting.len()));
             let rows = self.waiting.iter().map(|Waiting { task, on, because }| {
-                [format!("  {}", task.id), on.clone(), because.clone(), task.title.clone()]
+                [format!("  {}", task.id), on.clone(), brief(because), task.title.clone()]
             });
             page.rows(&rows.collect::<Vec<_>>());
         }
@@ -42,7 +42,7 @@ fn line(happened: &Happened) -> [String; 5] {
         told.into_iter().flatten().next().cloned()
     });
     let what = match place {
-        Some(place) => format!("{} {place}", happened.task.status),
+        Some(place) => format!("{} {}", happened.task.status, brief(&place)),
         None => happened.kind.as_str().trim_start_matches("task_").replace('_', " "),
     };
     [format!("  {}", happened.task.id), time::moment(happened.at), what, by, happened.task.title.clone()]

@@ -118,7 +118,7 @@ fn nothing_in_an_answer_reaches_the_terminal_as_a_command() {
     assert!(pages > tried / 4, "too few of the texts were shown");
 }
 
-/// A table of hostile cells fits, as far as its last column can give way.
+/// A table of hostile cells fits, with a last column that is cut or stands below the others.
 fn check_table(hostile: &str) {
     let short: String = hostile.chars().take(6).collect();
     let rows =
@@ -129,9 +129,9 @@ fn check_table(hostile: &str) {
         page.table(["TASK", "STATUS", "TITLE"], &rows);
         let page = page.finish();
         check(&page);
-        assert_eq!(page.lines().count(), 3, "{page:?}");
+        assert!((3..=5).contains(&page.lines().count()), "{page:?}");
         for line in page.lines() {
-            assert!(line.width() <= width.max(others + 8), "{} of {width}: {line:?}", line.width());
+            assert!(line.width() <= width.max(others), "{} of {width}: {line:?}", line.width());
         }
     }
 }

@@ -12,7 +12,7 @@ use tenure_core::operation::task::TaskList;
 use tenure_core::operation::view::TaskSummary;
 use tenure_core::operation::wait::Waited;
 
-use super::{Page, Show, joined, task, time};
+use super::{Page, Show, brief, joined, task, time};
 
 /// Tasks in a table.
 pub fn tasks(rows: &[TaskSummary], page: &mut Page) {
@@ -46,6 +46,12 @@ pub fn counts(counts: &BTreeMap<String, u64>) -> String {
         .map(|(name, count)| format!("{count} {name}"))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// The same of a project, which may have none.
+fn tasks_of(tasks: &BTreeMap<String, u64>) -> String {
+    let counted = counts(tasks);
+    if counted.is_empty() { "no tasks".to_owned() } else { counted }
 }
 
 impl Show for ReadyList {
@@ -161,9 +167,9 @@ impl Show for ProjectList {
         let rows: Vec<_> = self
             .projects
             .iter()
-            .map(|project| [project.key.to_string(), counts(&project.tasks), project.name.clone()])
+            .map(|project| [project.key.to_string(), brief(&project.name), tasks_of(&project.tasks)])
             .collect();
-        page.table(["PROJECT", "TASKS", "NAME"], &rows);
+        page.table(["PROJECT", "NAME", "TASKS"], &rows);
     }
 }
 
@@ -218,17 +224,19 @@ impl Show for SessionList {
             })
             .collect();
         page.table(["NAME", "PRESENT", "HANDLE", "HOLDS"], &rows);
+        if self.more {
+            page.line(&format!("{} shown; more with `tenure session list --limit`", self.sessions.len()));
+        }
     }
 }
 
 impl Show for Counts {
     fn show(&self, page: &mut Page) {
-        let rows: Vec<_> =
-            self.projects.iter().map(|(project, tasks)| [project.clone(), counts(tasks)]).collect();
-        if rows.is_empty() {
+        if self.projects.is_empty() {
             page.line("no projects");
-        } else {
-            page.table(["PROJECT", "TASKS"], &rows);
+        }
+        for (project, tasks) in &self.projects {
+            page.field(project, &tasks_of(tasks));
         }
         page.field("events", &self.events.to_string());
     }

@@ -11,7 +11,7 @@ mod record;
 mod task;
 pub mod time;
 
-pub use page::Page;
+pub use page::{Page, brief, cut};
 
 /// An answer that can be shown to a person.
 pub trait Show {

@@ -34,7 +34,8 @@ impl Show for Claimed {
 }
 
 fn recovery(packet: &RecoveryPacket, page: &mut Page) {
-    page.line(&format!("what {} left:", task::holder(&packet.attempt)));
+    let attempt = &packet.attempt;
+    page.line(&format!("what {} ({}, {}) left:", attempt.principal, attempt.id, attempt.state));
     if packet.entries.is_empty() {
         page.line("  nothing");
     }

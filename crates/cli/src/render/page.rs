@@ -1,30 +1,34 @@
 //! What a person reads: lines, fields and small tables, as wide as the terminal and measured by grapheme.
-
-use std::io::IsTerminal;
+//!
+//! Only the cells of tables are ever cut. Lines and fields stay whole, and a terminal breaks them where it must, so that
+//! a command or a path can be copied as it stands.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::{Show, plain};
+use crate::terminal::{self, Style};
 
-/// Width of a line when no terminal says otherwise.
-const WIDTH_DEFAULT: usize = 100;
-/// A column is never made narrower than this to fit.
-const COLUMN_MIN: usize = 8;
+/// The last column of a table gets at least so much, or a line of its own below the others.
+const COLUMN_MIN: usize = 20;
+/// How far such a line is set in.
+const INDENT: usize = 4;
+/// Most of a text that stands between other cells. Ids and names of the fleet's own are never cut.
+const CELL_BETWEEN: usize = 28;
+/// Most of a cell where no terminal says how wide it is: enough to know it by, while a list stays short.
+const CELL_MAX: usize = 60;
 
 /// A page in the making.
 pub struct Page {
     text: String,
     width: Option<usize>,
+    is_coloured: bool,
 }
 
 impl Page {
-    /// A page for standard output: cut to a terminal's width, whole for everything else.
+    /// A page for standard output: as wide as its terminal, without a width for everything else.
     pub fn new() -> Self {
-        let width = std::io::stdout()
-            .is_terminal()
-            .then(|| terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0)));
-        Self { text: String::new(), width }
+        Self { text: String::new(), width: terminal::width(), is_coloured: terminal::shows_colour() }
     }
 
     /// The page of one answer.
@@ -37,7 +41,7 @@ impl Page {
     /// A page of this width.
     #[cfg(test)]
     pub fn of_width(width: usize) -> Self {
-        Self { text: String::new(), width: Some(width) }
+        Self { text: String::new(), width: Some(width), is_coloured: false }
     }
 
     /// Writes one line.
@@ -53,6 +57,13 @@ impl Page {
         }
     }
 
+    /// Writes a named value that belongs to what stands above it.
+    pub fn inner(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            self.line(&format!("  {:<13} {value}", format!("{name}:")));
+        }
+    }
+
     /// Writes a text of several lines, set in.
     pub fn block(&mut self, text: &str) {
         for line in plain::block(text).trim_end_matches('\n').split('\n') {
@@ -62,33 +73,68 @@ impl Page {
         }
     }
 
+    /// Writes a line that begins with a mark, in a style of its own.
+    pub fn marked(&mut self, style: Style, mark: &str, text: &str) {
+        let mark = self.painted(style, &plain::line(mark));
+        self.text.push_str(&format!("{mark} {}\n", plain::line(text)));
+    }
+
     /// Writes rows under a heading. The last column takes what the others leave.
     pub fn table<const N: usize>(&mut self, heading: [&str; N], rows: &[[String; N]]) {
         let whole: Vec<_> = std::iter::once(heading.map(str::to_owned)).chain(rows.iter().cloned()).collect();
-        self.rows(&whole);
+        self.columns(&whole, true);
     }
 
     /// Writes rows in columns.
     pub fn rows<const N: usize>(&mut self, rows: &[[String; N]]) {
+        self.columns(rows, false);
+    }
+
+    fn columns<const N: usize>(&mut self, rows: &[[String; N]], has_heading: bool) {
         let rows: Vec<[String; N]> =
             rows.iter().map(|row| row.clone().map(|cell| plain::line(&cell))).collect();
         let mut widths: [usize; N] =
             std::array::from_fn(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0));
-        if let Some(width) = self.width {
-            let others: usize = widths[..N - 1].iter().map(|width| width + 2).sum();
-            widths[N - 1] = widths[N - 1].min(width.saturating_sub(others).max(COLUMN_MIN));
-        }
-        for row in &rows {
-            let mut line = String::new();
-            for (cell, width) in row.iter().zip(widths) {
+        let last = N - 1;
+        let others: usize = widths[..last].iter().map(|width| width + 2).sum();
+        // Where too little is left for it, the last column goes below the others.
+        let is_stacked = match self.width {
+            Some(width) => N > 1 && others + widths[last].min(COLUMN_MIN) > width,
+            None => false,
+        };
+        let most = match self.width {
+            Some(width) if is_stacked => width.saturating_sub(INDENT),
+            Some(width) => width.saturating_sub(others),
+            None => CELL_MAX,
+        };
+        widths[last] = widths[last].min(most.max(1));
+        let columns = if is_stacked { last } else { N };
+        for (number, row) in rows.iter().enumerate() {
+            let cells = row[..columns].iter().zip(widths).map(|(cell, width)| {
                 let cell = cut(cell, width);
-                let padding = width.saturating_sub(cell.width()) + 2;
-                line.push_str(&cell);
-                line.push_str(&" ".repeat(padding));
+                let padding = " ".repeat(width.saturating_sub(cell.width()) + 2);
+                cell + &padding
+            });
+            let line = cells.collect::<String>();
+            let line = line.trim_end();
+            if has_heading && number == 0 {
+                let heading = self.painted(Style::Heading, line);
+                self.text.push_str(&heading);
+                self.text.push('\n');
+                continue;
             }
-            self.text.push_str(line.trim_end());
+            self.text.push_str(line);
             self.text.push('\n');
+            if is_stacked && !row[last].is_empty() {
+                self.text.push_str(&" ".repeat(INDENT));
+                self.text.push_str(&cut(&row[last], widths[last]));
+                self.text.push('\n');
+            }
         }
+    }
+
+    fn painted(&self, style: Style, text: &str) -> String {
+        if self.is_coloured { style.paint(text) } else { text.to_owned() }
     }
 
     /// The finished page.
@@ -97,8 +143,13 @@ impl Page {
     }
 }
 
+/// As much of somebody's text as a cell between others has room for.
+pub fn brief(text: &str) -> String {
+    cut(&plain::line(text), CELL_BETWEEN)
+}
+
 /// The beginning of a text that fits, never ending inside a grapheme.
-fn cut(text: &str, width: usize) -> String {
+pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -117,15 +168,34 @@ fn cut(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
+    fn row(a: &str, b: &str) -> [String; 2] {
+        [a.to_owned(), b.to_owned()]
+    }
+
     #[test]
     fn columns_line_up_by_grapheme_and_fit_the_width() {
-        let mut page = Page::of_width(24);
-        let row = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
+        let mut page = Page::of_width(30);
         page.table(
             ["ID", "TITLE"],
             &[row("家家-1", "short"), row("a-2", "👩‍👩‍👧 a title that is too long"), row("b", "\u{1b}[2J")],
         );
         let page = page.finish();
-        assert_eq!(page, "ID      TITLE\n家家-1  short\na-2     👩‍👩‍👧 a title that…\nb       \\x1b[2J\n");
+        assert_eq!(page, "ID      TITLE\n家家-1  short\na-2     👩‍👩‍👧 a title that is to…\nb       \\x1b[2J\n");
+    }
+
+    #[test]
+    fn on_a_narrow_terminal_the_last_column_goes_below_the_others() {
+        let mut page = Page::of_width(24);
+        page.table(["NAME", "TITLE"], &[row("a-long-name", "a title that is too long"), row("b", "")]);
+        assert_eq!(page.finish(), "NAME\na-long-name\n    a title that is too…\nb\n");
+    }
+
+    #[test]
+    fn where_there_is_no_terminal_only_a_cell_that_is_no_summary_any_more_is_cut() {
+        let mut page = Page { text: String::new(), width: None, is_coloured: false };
+        page.rows(&[row("a", &"x".repeat(59)), row("a", &"x".repeat(500))]);
+        let page = page.finish();
+        let widths: Vec<usize> = page.lines().map(UnicodeWidthStr::width).collect();
+        assert_eq!(widths, [62, 63]);
     }
 }

@@ -1,6 +1,7 @@
 //! The record: events, a task's history, imports.
 
 use tenure_core::model::event::Event;
+use tenure_core::model::limits::counted;
 use tenure_core::operation::record::{EventList, HistoryList, ImportAnswer};
 
 use super::{Page, Show, joined, task, time};
@@ -75,7 +76,8 @@ impl Show for ImportAnswer {
             (true, _) => "imported",
             (false, _) => "nothing was changed; this is what --apply would do",
         });
-        page.field("lines", &format!("{} ({} different ids)", report.lines, report.unique_ids));
+        let ids = counted(report.unique_ids, "different id");
+        page.field("lines", &format!("{} ({ids})", report.lines));
         page.field("created", &report.created.to_string());
         page.field("ready", &report.ready.to_string());
         page.field("done there", &report.done.to_string());

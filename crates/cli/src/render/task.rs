@@ -32,12 +32,12 @@ pub fn whole(task: &TaskView, page: &mut Page) {
     }
     for blocker in &task.blockers {
         page.field("blocker", &format!("{} {}: {}", blocker.number, blocker.kind, blocker.reason));
-        page.field("  ends when", blocker.reopening.as_deref().unwrap_or_default());
+        page.inner("ends when", blocker.reopening.as_deref().unwrap_or_default());
     }
     if let Some(until) = task.deferred_until {
         let reason = task.deferred_reason.as_deref().unwrap_or_default();
         page.field("deferred", &format!("until {}: {reason}", time::moment(until)));
-        page.field("  ends when", task.deferred_reopening.as_deref().unwrap_or_default());
+        page.inner("ends when", task.deferred_reopening.as_deref().unwrap_or_default());
     }
     if let Some(reserved) = &task.reserved {
         page.field("kept for", reserved.principal.as_str());
@@ -110,18 +110,18 @@ fn recorded(entry: &Entry, page: &mut Page) {
         page.block(&entry.text);
     }
     let evidence = &entry.data.evidence;
-    page.field("  branch", evidence.branch.as_deref().unwrap_or_default());
-    page.field("  commit", evidence.commit.as_deref().unwrap_or_default());
-    page.field("  merged as", evidence.merge_commit.as_deref().unwrap_or_default());
-    page.field("  pull request", evidence.pull_request.as_deref().unwrap_or_default());
+    page.inner("branch", evidence.branch.as_deref().unwrap_or_default());
+    page.inner("commit", evidence.commit.as_deref().unwrap_or_default());
+    page.inner("merged as", evidence.merge_commit.as_deref().unwrap_or_default());
+    page.inner("pull request", evidence.pull_request.as_deref().unwrap_or_default());
     if let Some(tree) = entry.data.tree {
-        page.field("  tree", tree.as_str());
+        page.inner("tree", tree.as_str());
     }
     if let Some(disposition) = entry.data.disposition {
-        page.field("  decided", disposition.as_str());
+        page.inner("decided", disposition.as_str());
     }
     for (criterion, answer) in &entry.data.criteria {
-        page.field(&format!("  {criterion}"), answer);
+        page.inner(criterion, answer);
     }
 }
 

@@ -15,6 +15,11 @@ pub const LIST_ITEMS: usize = 100;
 pub const PAGE_ROWS: u32 = 1000;
 /// Rows of a page when the caller names no limit.
 pub const PAGE_ROWS_DEFAULT: u32 = 20;
+/// Most bytes of the rows of a page, as JSON, when the caller names no limit: whoever reads an answer pays for every
+/// word. A page has at least one row.
+pub const PAGE_BYTES_DEFAULT: usize = 1600;
+/// The same for each part of a digest.
+pub const PART_BYTES_DEFAULT: usize = 400;
 /// Most text in one page of entries or events, in bytes; a page has at least one row.
 pub const PAGE_TEXT_BYTES: usize = 256 * 1024;
 /// Most other tasks of one relation that are shown with a task; `dependency list` has the others.
@@ -25,6 +30,14 @@ pub const ATTEMPTS_SHOWN: usize = 50;
 pub const RECOVERY_ENTRIES: u32 = 20;
 /// Most bytes of text that a recovery packet holds: the newest entry whole, then as many as fit.
 pub const RECOVERY_BYTES: usize = TEXT_BYTES;
+/// Most bytes that the results of one `--jq` may have.
+pub const JQ_BYTES: usize = 64 * 1024 * 1024;
+/// How long the next result of `--jq` may take, in milliseconds.
+pub const JQ_MS: u64 = 10_000;
+/// Most names that a completion offers.
+pub const COMPLETIONS: u32 = 100;
+/// How long a completion waits for the coordinator, in milliseconds. Then it offers nothing.
+pub const COMPLETION_MS: u64 = 250;
 /// Deepest nesting of a JSON request.
 pub const JSON_DEPTH: usize = 32;
 /// Largest request body, in bytes; imports have their own.

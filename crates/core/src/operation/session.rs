@@ -113,6 +113,8 @@ output! {
     pub struct SessionList {
         /// Newest first.
         pub sessions: Vec<SessionView>,
+        /// Whether there are more than are shown; a limit shows them.
+        pub more: bool,
         /// What this is true at.
         pub as_of: AsOf,
     }

@@ -3,11 +3,12 @@
 use super::attention::is_overdue;
 
 use super::view::summary;
-use super::{Rule, as_of, page_rows, project};
+use super::{Rule, as_of, page_rows, project, room};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, EntryKind, Evidence};
 use crate::model::event::{EventKind, StoredEvent};
 use crate::model::ids::{EventCursor, EventNumber, TaskId};
+use crate::model::limits::PART_BYTES_DEFAULT;
 use crate::model::project::{Project, Recovery};
 use crate::model::task::{Blocker, BlockerKind};
 use crate::model::time::duration;
@@ -57,6 +58,9 @@ impl Rule for TellDigest {
         let mut waiting = waiting(set, call, &project, rows + 1)?;
         let more_waiting = waiting.len() > rows as usize;
         waiting.truncate(rows as usize);
+        let shown = room(&waiting, self.limit, PART_BYTES_DEFAULT);
+        let more_waiting = more_waiting || waiting.len() > shown;
+        waiting.truncate(shown);
         let after = EventCursor { epoch: call.epoch, number: after };
         let as_of = as_of(set, call);
         Ok(Digest { since: self.since, after, landed, claimed, changed, waiting, more_waiting, as_of })
@@ -74,10 +78,11 @@ impl TellDigest {
     ) -> Step<Part> {
         let page = Page::Happened { project: self.project.clone(), kinds, after, count };
         let (events, total) = set.page(&page)?.happened();
-        let tasks = together(events.iter().filter_map(|stored| {
+        let mut tasks = together(events.iter().filter_map(|stored| {
             let task = stored.event.task.as_ref()?;
             Some(happened(set, call, stored, task))
         }))?;
+        tasks.truncate(room(&tasks, self.limit, PART_BYTES_DEFAULT));
         Ok(Part { tasks, total })
     }
 }

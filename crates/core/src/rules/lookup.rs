@@ -1,11 +1,11 @@
 //! Tasks looked up: one by its id or another name, many in a list.
 
 use super::view::{full, neighbours, summaries};
-use super::{Rule, as_of, page_rows, project};
+use super::{Rule, as_of, page_rows, project, room};
 use crate::envelope::Call;
 use crate::model::attempt::EntryKind;
 use crate::model::ids::{Epoch, TaskId, counter};
-use crate::model::limits::check_line;
+use crate::model::limits::{PAGE_BYTES_DEFAULT, check_line};
 use crate::model::refusal::Refusal;
 use crate::model::task::{Lifecycle, Queue};
 use crate::operation::graph::{DependencyList, ListDependencies};
@@ -50,13 +50,11 @@ impl Rule for ListTasks {
         let page =
             Page::Tasks { project: self.project.clone(), queues: self.queues(), after, count: rows + 1 };
         let found = set.page(&page)?.tasks();
-        let shown = &found[..found.len().min(rows as usize)];
-        let cursor = shown.last().filter(|_| found.len() > shown.len());
-        Ok(TaskList {
-            cursor: cursor.map(|last| format!("{}.{}", call.epoch, last.number)),
-            tasks: summaries(set, call, shown)?,
-            as_of: as_of(set, call),
-        })
+        let mut tasks = summaries(set, call, &found[..found.len().min(rows as usize)])?;
+        tasks.truncate(room(&tasks, self.limit, PAGE_BYTES_DEFAULT));
+        let last = tasks.last().filter(|_| found.len() > tasks.len());
+        let cursor = last.map(|last| format!("{}.{}", call.epoch, last.id.number));
+        Ok(TaskList { tasks, cursor, as_of: as_of(set, call) })
     }
 }
 

@@ -72,6 +72,25 @@ fn calling_session(call: &Call) -> Option<SessionId> {
     call.session.as_ref().map(|session| session.id.clone())
 }
 
+/// How many of the rows a page has room for: all where the caller said how many, else as many as make a short answer.
+fn room<'a, T: serde::Serialize + 'a>(
+    rows: impl IntoIterator<Item = &'a T>,
+    limit: Option<u32>,
+    bytes: usize,
+) -> usize {
+    let mut left = bytes;
+    let fits = |row: &&T| {
+        let size = serde_json::to_string(row).expect("rows are plain data and always serialise").len();
+        let fits = size <= left;
+        left = left.saturating_sub(size);
+        fits
+    };
+    match limit {
+        Some(_) => rows.into_iter().count(),
+        None => rows.into_iter().take_while(fits).count().max(1),
+    }
+}
+
 /// How many rows a list shows: what was asked for, within the limit.
 fn page_rows(limit: Option<u32>) -> Result<u32, Refusal> {
     use crate::model::limits::{PAGE_ROWS, PAGE_ROWS_DEFAULT};

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::status::is_deferred;
 use super::view::summaries;
-use super::{Rule, as_of, page_rows, project};
+use super::{Rule, as_of, page_rows, project, room};
 use crate::envelope::Call;
 use crate::model::ids::{Epoch, ProjectKey, TaskId, counter};
+use crate::model::limits::PAGE_BYTES_DEFAULT;
 use crate::model::refusal::{Code, Refusal};
 use crate::model::task::{Priority, Queue, Rank, Task};
 use crate::model::time::FleetTime;
@@ -202,14 +203,17 @@ impl Rule for Ready {
         if found.len() <= rows as usize && !window.complete {
             return Err(more(&self.project, Source::Ready, window).into());
         }
-        let has_more = found.len() > rows as usize;
-        found.truncate(rows as usize);
-        let cursor = found.last().filter(|_| has_more).map(|task| cursor_text(call.epoch, task.rank()));
-        let ids: Vec<TaskId> = found.into_iter().map(|task| task.id.clone()).collect();
+        let ranks: Vec<Rank> = found.iter().map(|task| task.rank()).collect();
+        let ids: Vec<TaskId> = found.into_iter().take(rows as usize).map(|task| task.id.clone()).collect();
+        let mut tasks = summaries(set, call, &ids)?;
+        tasks.truncate(room(&tasks, self.limit, PAGE_BYTES_DEFAULT));
+        let has_more = ranks.len() > tasks.len();
+        let last = tasks.len().checked_sub(1).filter(|_| has_more).map(|last| ranks[last]);
+        let cursor = last.map(|rank| cursor_text(call.epoch, rank));
         let reasons = reasons(set, &self.project)?;
         let next = ids.is_empty().then(|| what_to_check(&self.project, &reasons));
         Ok(ReadyList {
-            tasks: summaries(set, call, &ids)?,
+            tasks,
             total: total(set, &self.project)?,
             reasons,
             next,

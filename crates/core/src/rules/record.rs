@@ -7,11 +7,12 @@ use serde_json::json;
 use super::queue::reasons;
 use super::status::is_deferred;
 use super::task::end_deferral;
-use super::{Rule, as_of, page_rows};
+use super::{Rule, as_of, page_rows, room};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState, EntryKind};
 use crate::model::event::{EventKind, Receipt};
 use crate::model::ids::{EventCursor, EventNumber};
+use crate::model::limits::PAGE_BYTES_DEFAULT;
 use crate::model::refusal::Refusal;
 use crate::model::task::Queue;
 use crate::operation::record::{
@@ -48,8 +49,10 @@ impl Rule for ListEvents {
         let after = self.after.map_or(Ok(EventNumber(0)), |cursor| seen(set, call, cursor))?;
         let page = Page::Events { after, task: self.task.clone(), count: rows + 1 };
         let (found, cut) = set.page(&page)?.events();
-        let more = cut || found.len() > rows as usize;
-        let events: Vec<_> = found.iter().take(rows as usize).map(|stored| stored.event.clone()).collect();
+        let shown = found.iter().take(rows as usize).map(|stored| &stored.event);
+        let shown = shown.clone().take(room(shown, self.limit, PAGE_BYTES_DEFAULT));
+        let events: Vec<_> = shown.cloned().collect();
+        let more = cut || found.len() > events.len();
         let number = events.last().map_or(after, |event| event.number);
         let cursor = EventCursor { epoch: call.epoch, number };
         Ok(EventList { events, cursor, more, as_of: as_of(set, call) })
@@ -64,7 +67,9 @@ impl ListEvents {
             return Err(Refusal::field("newest", wrong, "name one of them").into());
         }
         let page = Page::NewestEvents { task: self.task.clone(), count: rows };
-        let events = set.page(&page)?.events().0.iter().map(|stored| stored.event.clone()).collect();
+        let found = set.page(&page)?.events().0.iter().map(|stored| &stored.event);
+        let shown = room(found.clone().rev(), self.limit, PAGE_BYTES_DEFAULT);
+        let events = found.clone().skip(found.len().saturating_sub(shown)).cloned().collect();
         let cursor = EventCursor { epoch: call.epoch, number: set.fleet.event };
         Ok(EventList { events, cursor, more: false, as_of: as_of(set, call) })
     }
@@ -74,7 +79,8 @@ impl Rule for History {
     fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<HistoryList> {
         let rows = page_rows(self.limit)?;
         set.existing_task(&self.task)?;
-        let (entries, total) = set.newest_entries(&self.task, EntryKind::ALL, rows)?;
+        let (mut entries, total) = set.newest_entries(&self.task, EntryKind::ALL, rows)?;
+        entries.truncate(room(&entries, self.limit, PAGE_BYTES_DEFAULT));
         Ok(HistoryList { entries, total })
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::{Rule, as_of, caller, page_rows};
+use super::{Rule, as_of, caller, page_rows, room};
 use crate::envelope::Call;
 use crate::model::event::{Actor, EventKind};
 use crate::model::handle::Handle;
 use crate::model::ids::SessionId;
-use crate::model::limits::{LIST_ITEMS, check_count, check_line};
+use crate::model::limits::{LIST_ITEMS, PAGE_BYTES_DEFAULT, check_count, check_line};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::session::{Principal, PrincipalKind, Session};
 use crate::model::time::{FleetTime, duration_left};
@@ -256,10 +256,13 @@ impl Rule for ShowSession {
 impl Rule for ListSessions {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<SessionList> {
         let count = page_rows(self.limit)?;
-        let ids = set.page(&Page::Sessions { count })?.sessions();
+        let ids = set.page(&Page::Sessions { count: count + 1 })?.sessions();
         let sessions = together(ids.iter().map(|id| set.session(id)))?;
-        let sessions = together(sessions.iter().flatten().map(|session| view(set, call, session)))?;
-        Ok(SessionList { sessions, as_of: as_of(set, call) })
+        let shown = sessions.iter().flatten().take(count as usize);
+        let mut sessions = together(shown.map(|session| view(set, call, session)))?;
+        sessions.truncate(room(&sessions, self.limit, PAGE_BYTES_DEFAULT));
+        let more = ids.len() > sessions.len();
+        Ok(SessionList { sessions, more, as_of: as_of(set, call) })
     }
 }
 

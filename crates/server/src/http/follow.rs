@@ -15,7 +15,7 @@ use futures_util::stream;
 use tenure_core::envelope::Envelope;
 use tenure_core::model::event::Event;
 use tenure_core::model::ids::{EventCursor, EventNumber};
-use tenure_core::model::limits::{FOLLOWERS, PAGE_ROWS, RECHECK_MS, counted};
+use tenure_core::model::limits::{FOLLOWERS, PAGE_ROWS, PAGE_ROWS_DEFAULT, RECHECK_MS, counted};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Operation;
 use tenure_core::operation::record::{EventList, ListEvents};
@@ -67,6 +67,8 @@ pub(super) async fn follow(
         let detail = format!("{} follow the record already", counted(FOLLOWERS as u64, "caller"));
         return Err(Refusal::new(Code::Overloaded, detail).into());
     };
+    // A page is no answer here, so it has room for all of its rows.
+    let ask = ListEvents { limit: ask.limit.or(Some(PAGE_ROWS_DEFAULT)), ..ask };
     let mut follower = Follower {
         ask: match last_seen(headers)? {
             Some(after) => ListEvents { after: Some(after), newest: false, ..ask },

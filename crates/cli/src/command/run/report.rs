@@ -63,8 +63,8 @@ impl Report {
         }
         match screen.json.as_deref() {
             None => screen.remark(&format!("tenure: {}", self.sentence())),
-            Some([]) => screen.talk(&value.to_string()),
-            Some(names) => screen.talk(&fields::row(&value.to_string(), names)),
+            Some([]) => screen.talk_json(&value.to_string()),
+            Some(names) => screen.talk_json(&fields::row(&value.to_string(), names)),
         }
     }
 

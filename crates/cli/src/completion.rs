@@ -1,0 +1,190 @@
+//! What a shell asks for when somebody presses the tab key: the words of the tree of commands, and the names that the
+//! coordinator knows. A completion is no command: it starts nothing, writes nothing but candidates, keeps nothing, and
+//! gives up soon where nobody answers.
+//!
+//! The engine and the scripts of the shells are clap's. It is pinned, because it may still change.
+
+use std::any::TypeId;
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use clap::{Arg, Command};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use tenure_client::call::Client;
+use tenure_client::place::{self, Wish};
+use tenure_client::repository;
+use tenure_core::model::ids::{PrincipalName, ProjectKey, TaskId};
+use tenure_core::model::limits::{COMPLETION_MS, COMPLETIONS, PAGE_ROWS};
+use tenure_core::model::task::Lifecycle;
+use tenure_core::operation::catalog;
+use tenure_core::operation::project::{ListProjects, ResolveProject};
+use tenure_core::operation::session::ListSessions;
+use tenure_core::operation::task::ListTasks;
+
+use crate::context::variable;
+use crate::render::{cut, plain};
+use crate::topic::TOPICS;
+
+/// In this variable a shell's script says that it wants candidates, and for which shell.
+pub const VARIABLE: &str = "TENURE_COMPLETE";
+/// How much of a title stands beside a task's id, where a shell shows it.
+const TITLE_COLUMNS: usize = 50;
+
+/// A name and what it is.
+type Name = (String, String);
+
+/// Answers a shell, if it is one that asks.
+pub fn answer(words: &[OsString], tree: impl Fn() -> Command) -> Option<ExitCode> {
+    let folder = std::env::current_dir().ok();
+    let named = || with_names(tree());
+    let asked = CompleteEnv::with_factory(named).var(VARIABLE).try_complete(words, folder.as_deref());
+    match asked {
+        Ok(true) => Some(ExitCode::SUCCESS),
+        Ok(false) => None,
+        // Whatever went wrong, words on standard error would stand in the middle of what somebody types.
+        Err(_) => Some(ExitCode::FAILURE),
+    }
+}
+
+/// The tree with the names that only the coordinator knows.
+fn with_names(mut tree: Command) -> Command {
+    tree.build();
+    named(tree)
+}
+
+fn named(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    command.mut_args(|argument| with_candidates(argument, &name)).mut_subcommands(named)
+}
+
+fn with_candidates(argument: Arg, command: &str) -> Arg {
+    let is = |kind: TypeId| argument.get_value_parser().type_id() == kind;
+    let source: fn(&str, &mut Found) = match (argument.get_id().as_str(), command) {
+        ("task", _) => tasks,
+        ("session_name", _) => session_names,
+        ("session", "show") => session_handles,
+        ("operation", "call") => operations,
+        ("words", "help") => topics,
+        (_, _) if is(TypeId::of::<TaskId>()) => tasks,
+        (_, _) if is(TypeId::of::<ProjectKey>()) => projects,
+        (_, _) if is(TypeId::of::<PrincipalName>()) => session_names,
+        (_, _) => return argument,
+    };
+    argument.add(ArgValueCompleter::new(move |typed: &OsStr| candidates(typed, source)))
+}
+
+/// What a source has found until its time was up, as far as it continues what was typed.
+fn candidates(typed: &OsStr, source: fn(&str, &mut Found)) -> Vec<CompletionCandidate> {
+    let Some(typed) = typed.to_str().map(str::to_owned) else { return Vec::new() };
+    let deadline = Instant::now() + Duration::from_millis(COMPLETION_MS);
+    let (sender, names): (SyncSender<Name>, Receiver<Name>) = sync_channel(COMPLETIONS as usize);
+    std::thread::spawn(move || source(&typed.clone(), &mut Found { typed, sender, left: COMPLETIONS }));
+    let next = || names.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
+    std::iter::from_fn(next)
+        .map(|(name, what)| CompletionCandidate::new(name).help((!what.is_empty()).then(|| what.into())))
+        .collect()
+}
+
+/// Where a source puts what it finds.
+struct Found {
+    typed: String,
+    sender: SyncSender<Name>,
+    left: u32,
+}
+
+impl Found {
+    /// Takes a name if it continues what was typed, and says whether more are wanted.
+    fn offer(&mut self, name: &str, what: &str) -> bool {
+        if name.starts_with(&self.typed) && self.left > 0 {
+            self.left -= 1;
+            let what = cut(&plain::line(what), TITLE_COLUMNS);
+            return self.sender.send((plain::line(name), what)).is_ok() && self.left > 0;
+        }
+        self.left > 0
+    }
+}
+
+/// A caller that starts no daemon and says nothing.
+fn client() -> Option<Client> {
+    let store = place::store(&Wish { server: None, local: false }, &variable).ok()?;
+    Some(Client::new(&store, None, Box::new(|_| ())))
+}
+
+/// The project that a task's beginning names, else the one that this checkout is bound to.
+fn project(typed: &str, client: &Client) -> Option<ProjectKey> {
+    if let Some((key, _)) = typed.rsplit_once('-')
+        && let Ok(key) = key.parse()
+    {
+        return Some(key);
+    }
+    let checkout = repository::checkout(&std::env::current_dir().ok()?)?;
+    let question = ResolveProject { repositories: checkout.identities, folder: checkout.folder };
+    Some(client.call(&question, None).ok()?.value.binding.project)
+}
+
+/// Tasks that are not finished, with their titles.
+fn tasks(typed: &str, found: &mut Found) {
+    let Some(client) = client() else { return };
+    let Some(project) = project(typed, &client) else { return };
+    for lifecycle in [Lifecycle::Open, Lifecycle::Planned] {
+        let mut cursor = None;
+        loop {
+            let question = ListTasks {
+                project: project.clone(),
+                lifecycle: Some(lifecycle),
+                archived: false,
+                limit: Some(PAGE_ROWS),
+                cursor,
+            };
+            let Ok(page) = client.call(&question, None) else { return };
+            if !page.value.tasks.iter().all(|task| found.offer(&task.id.to_string(), &task.title)) {
+                return;
+            }
+            cursor = page.value.cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+    }
+}
+
+fn projects(_typed: &str, found: &mut Found) {
+    let Some(Ok(list)) = client().map(|client| client.call(&ListProjects {}, None)) else { return };
+    list.value.projects.iter().all(|project| found.offer(project.key.as_str(), &project.name));
+}
+
+fn session_names(_typed: &str, found: &mut Found) {
+    let Some(Ok(list)) = client().map(|client| client.call(&ListSessions { limit: Some(COMPLETIONS) }, None))
+    else {
+        return;
+    };
+    list.value.sessions.iter().all(|session| found.offer(session.name.as_str(), ""));
+}
+
+fn session_handles(_typed: &str, found: &mut Found) {
+    let Some(Ok(list)) = client().map(|client| client.call(&ListSessions { limit: Some(COMPLETIONS) }, None))
+    else {
+        return;
+    };
+    list.value.sessions.iter().all(|session| found.offer(&session.handle.to_string(), session.name.as_str()));
+}
+
+fn operations(_typed: &str, found: &mut Found) {
+    catalog::entries().iter().all(|entry| found.offer(entry.spec.name, ""));
+}
+
+/// The topics of the help, and the commands that have a help of their own.
+fn topics(_typed: &str, found: &mut Found) {
+    use clap::CommandFactory;
+    let mut tree = crate::arguments::Arguments::command();
+    tree.build();
+    let topics = TOPICS.iter().map(|(name, _)| ((*name).to_owned(), "a topic".to_owned()));
+    let commands = tree.get_subcommands().filter(|command| !command.is_hide_set());
+    let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let commands = commands.map(|command| (command.get_name().to_owned(), about(command)));
+    let all: Vec<Name> = topics.chain(commands).collect();
+    all.into_iter().all(|(name, what)| found.offer(&name, &what));
+}

@@ -1,0 +1,64 @@
+//! Did you mean …? The names that are nearest to one that is not there.
+
+use serde_json::Value;
+use tenure_client::call::Client;
+use tenure_core::operation::project::ListProjects;
+use tenure_core::operation::session::ListSessions;
+
+/// From which likeness on a name may have been meant: the same bound as for words of the command line.
+const LIKENESS: f64 = 0.8;
+/// Most names that are suggested.
+const SUGGESTED: usize = 3;
+
+/// The known names that may have been meant, the likeliest first.
+pub fn names<'a>(meant: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut near: Vec<(f64, &str)> = known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(meant, name), name))
+        .filter(|(likeness, _)| *likeness >= LIKENESS)
+        .collect();
+    near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    near.into_iter().take(SUGGESTED).map(|(_, name)| name).collect()
+}
+
+/// The next step after a request whose project, task or session is not there: the nearest name, or where names are
+/// listed. It is one more question, and only asked then.
+pub fn step(input: &Value, client: &Client) -> Option<String> {
+    if let Some(meant) = input["session"].as_str() {
+        let list = client.call(&ListSessions { limit: None }, None).ok()?.value.sessions;
+        let handles: Vec<String> = list.iter().map(|session| session.handle.to_string()).collect();
+        return told(&names(meant, handles.iter().map(String::as_str)), str::to_owned)
+            .or_else(|| Some("`tenure session list` shows them".to_owned()));
+    }
+    let (meant, number) = match (input["project"].as_str(), input["task"].as_str()) {
+        (Some(project), _) => (project, None),
+        (None, Some(task)) => task.rsplit_once('-').map(|(project, number)| (project, Some(number)))?,
+        (None, None) => return None,
+    };
+    let list = client.call(&ListProjects {}, None).ok()?.value.projects;
+    let keys: Vec<&str> = list.iter().map(|project| project.key.as_str()).collect();
+    if keys.contains(&meant) {
+        return number.map(|_| format!("`tenure task list --project {meant}` shows its tasks"));
+    }
+    told(&names(meant, keys), |key| number.map_or_else(|| key.to_owned(), |number| format!("{key}-{number}")))
+}
+
+fn told(near: &[&str], whole: impl Fn(&str) -> String) -> Option<String> {
+    let near: Vec<String> = near.iter().map(|name| format!("`{}`", whole(name))).collect();
+    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_mended_and_another_word_is_not() {
+        let known = ["exit-codes", "output", "sessions", "task create"];
+        assert_eq!(names("exit-code", known), ["exit-codes"]);
+        assert_eq!(names("ouptut", known), ["output"]);
+        assert_eq!(names("session", known), ["sessions"]);
+        assert!(names("backup", known).is_empty());
+        assert_eq!(names("afx", ["afc", "zzz"]), ["afc"]);
+    }
+}
