@@ -185,7 +185,9 @@ impl Records {
                     return wrong(format!("the alias {:?} is another task's already", excerpt(alias)));
                 }
             }
-            let Some(successor) = &line.successor else { continue };
+            // Who has one and may have none is told with the task's state.
+            let may_have_one = line.resolution.is_some_and(Resolution::needs_successor);
+            let Some(successor) = line.successor.as_ref().filter(|_| may_have_one) else { continue };
             if self.tasks.contains_key(successor) {
                 let (from, kind, on) = if line.resolution == Some(Resolution::Duplicate) {
                     (&line.id, DependencyKind::Duplicates, successor)
