@@ -14,7 +14,7 @@ pub fn tasks(agent: &Agent, count: usize) {
              \"issue_type\":\"task\",\"created_at\":\"2026-01-01T00:00:00Z\",\"updated_at\":\"2026-01-01T00:00:00Z\"}}\n"
         ));
     }
-    let import = ApplyImport { project: store::project(), format: ImportFormat::Beads, text };
+    let import = ApplyImport { project: Some(store::project()), format: ImportFormat::Beads, text };
     agent.ask(&import).ok();
     assert_eq!(store::ready_total(&agent.client), count as u64, "all of them are ready");
 }

@@ -8,8 +8,8 @@ use tenure_client::place::Wish;
 
 use crate::command::{
     audit, backup, blocker, call, completion as completion_script, config, demo, dependency, digest, doctor,
-    help, import, init, man, ownership, project, queue, record, restore, run, serve, session, start, task,
-    version, wait,
+    export, help, import, init, man, ownership, project, queue, record, restore, run, serve, session, start,
+    task, version, wait,
 };
 use crate::completion;
 use crate::context::Context;
@@ -117,7 +117,10 @@ enum Command {
     #[command(subcommand)]
     Backup(backup::Command),
     Restore(restore::Restore),
-    /// Bring in another tracker's tasks
+    /// Write down all that is known about tasks
+    #[command(subcommand)]
+    Export(export::Command),
+    /// Bring in another tracker's tasks, or another fleet's
     #[command(subcommand)]
     Import(import::Command),
     Init(init::Init),
@@ -213,7 +216,8 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Audit(audit::Command::Verify)) => audit::verify(context),
         Some(Command::Backup(command)) => backup::run(&command, context),
         Some(Command::Restore(restore)) => restore::run(&restore, context),
-        Some(Command::Import(command)) => import::run(command, context),
+        Some(Command::Export(command)) => export::run(command, context),
+        Some(Command::Import(command)) => import::run(&command, context),
         Some(Command::Init(init)) => init::run(init, context),
         Some(Command::Demo(demo)) => demo::run(&demo, context),
         Some(Command::Doctor(doctor)) => doctor::run(&doctor, context),

@@ -54,6 +54,20 @@ impl Screen {
         written.is_ok()
     }
 
+    /// Prints JSON that ends its own lines, and says whether somebody still takes it. On a terminal it is made harmless
+    /// like all JSON.
+    pub fn lines(&self, json: &[u8]) -> bool {
+        let mut out = std::io::stdout().lock();
+        let written = match std::str::from_utf8(json) {
+            Ok(text) if out.is_terminal() => out.write_all(plain::json(text).as_bytes()),
+            Ok(_) | Err(_) => out.write_all(json),
+        };
+        if written.as_ref().is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        written.is_ok()
+    }
+
     /// Prints a whole answer for a person: through a pager where it is taller than the terminal.
     pub fn page(&self, text: &str) {
         if self.unpaged || !pager::shows(text) {

@@ -22,7 +22,7 @@ use crate::transport::{Cut, Reply, Stream, Wire};
 
 /// How long one call may take, its repetitions included.
 const CALL_PATIENCE: Duration = Duration::from_secs(20);
-/// The same for the import of a large file, and for a backup.
+/// The same for the import of a large file, for a backup, and for the beginning of an export.
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
 /// How often it is looked whether a daemon that was asked to stop has gone.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
@@ -157,18 +157,14 @@ impl Client {
         self.persist(route, patience, start, |left| self.wire.send(route, &headers, left).map(interpret))
     }
 
-    /// Sends a question whose answer is events without an end, and returns it as it comes. `starts` says whether a daemon
-    /// is started if none runs.
-    pub(crate) fn open(
-        &self,
-        route: &Route,
-        headers: &[(&str, &str)],
-        starts: bool,
-    ) -> Result<Stream, Failure> {
-        let headers = with_protocol(headers);
+    /// Sends a question whose answer is read as it comes, and is of this media type. `starts` says whether a daemon is
+    /// started if none runs.
+    pub(crate) fn open(&self, route: &Route, media: &str, starts: bool) -> Result<Stream, Failure> {
+        let headers = with_protocol(&[("Accept", media)]);
         let start = self.start.as_ref().filter(|_| starts);
-        let opened = self.persist(route, CALL_PATIENCE, start, |left| {
-            let opened = self.wire.open(route, &headers, left)?;
+        let patience = if media == wire::EVENT_STREAM { CALL_PATIENCE } else { LONG_PATIENCE };
+        let opened = self.persist(route, patience, start, |left| {
+            let opened = self.wire.open(route, &headers, media, left)?;
             Ok(opened.map_err(|reply| refused(&reply)))
         });
         Ok(opened?)

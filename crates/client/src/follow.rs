@@ -34,7 +34,7 @@ impl Client {
         let mut question = ListEvents { after: Some(after), newest: false, ..question };
         let mut stream = self.connect(&question, true)?;
         loop {
-            let mut lines = BufReader::new(stream);
+            let mut lines = BufReader::new(stream.reader);
             let before = question.after;
             while let Some(data) = next_data(&mut lines) {
                 let event: Event = serde_json::from_str(&data).map_err(|error| malformed(&error))?;
@@ -56,7 +56,7 @@ impl Client {
 
     fn connect(&self, question: &ListEvents, starts: bool) -> Result<Stream, Failure> {
         let input: Value = serde_json::to_value(question).expect("inputs are plain data");
-        self.open(&route(&ListEvents::SPEC, &input), &[("Accept", wire::EVENT_STREAM)], starts)
+        self.open(&route(&ListEvents::SPEC, &input), wire::EVENT_STREAM, starts)
     }
 
     /// Connects again as soon as there is a daemon.

@@ -32,8 +32,24 @@ pub fn route(spec: &Spec, input: &Value) -> Route {
     if has_body {
         return Route { method, target, body: Some(Value::Object(fields).to_string()) };
     }
+    target.push_str(&query(&fields));
+    Route { method, target, body: None }
+}
+
+impl Route {
+    /// A question that is no operation, below the API's path.
+    #[must_use]
+    pub fn get(path: &str, fields: &Value) -> Self {
+        let query = fields.as_object().map(query).unwrap_or_default();
+        Self { method: "GET", target: format!("{}{path}{query}", wire::API), body: None }
+    }
+}
+
+/// Fields as a query. A list is given by repetition.
+fn query(fields: &Map<String, Value>) -> String {
+    let mut target = String::new();
     let mut separator = '?';
-    for (name, value) in &fields {
+    for (name, value) in fields {
         let values = match value {
             Value::Array(values) => values.as_slice(),
             one => std::slice::from_ref(one),
@@ -44,7 +60,7 @@ pub fn route(spec: &Spec, input: &Value) -> Route {
             separator = '&';
         }
     }
-    Route { method, target, body: None }
+    target
 }
 
 /// Puts fields into the braces of a path and takes them out of the rest.

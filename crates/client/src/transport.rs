@@ -38,8 +38,13 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-/// An answer without an end, as it comes.
-pub type Stream = ureq::BodyReader<'static>;
+/// An answer as it comes.
+pub struct Stream {
+    /// How long it is, if that was said.
+    pub bytes: Option<u64>,
+    /// What comes.
+    pub reader: ureq::BodyReader<'static>,
+}
 
 /// Why there is no whole reply.
 #[derive(Debug)]
@@ -78,20 +83,22 @@ impl Wire {
         whole(self.ask(route, headers, Within::Whole(patience))?)
     }
 
-    /// Sends a question whose answer has no end. Its beginning comes within so long, its rest whenever there is some;
-    /// an answer that is none of success ends and is returned whole.
+    /// Sends a question whose answer has no end, or is too long to be kept, and is of this media type. Its beginning comes
+    /// within so long, its rest whenever there is some; an answer that is none of success ends and is returned whole.
     pub fn open(
         &self,
         route: &Route,
         headers: &[(&str, &str)],
+        media: &str,
         patience: Duration,
     ) -> Result<Result<Stream, Reply>, Cut> {
         let response = self.ask(route, headers, Within::Begun(patience))?;
         if response.status().is_success() {
-            if response.body().mime_type() != Some(wire::EVENT_STREAM) {
-                return Err(Cut::Uncertain("what answered sends no events".to_owned()));
+            if response.body().mime_type() != Some(media) {
+                return Err(Cut::Uncertain(format!("what answered sends no {media}")));
             }
-            return Ok(Ok(response.into_body().into_reader()));
+            let bytes = response.body().content_length();
+            return Ok(Ok(Stream { bytes, reader: response.into_body().into_reader() }));
         }
         whole(response).map(Err)
     }

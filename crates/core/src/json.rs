@@ -11,8 +11,13 @@ use crate::model::refusal::{Code, Refusal};
 /// Reads one JSON value. Refuses duplicate keys, NUL characters, lone surrogates and nesting beyond
 /// [`JSON_DEPTH`]; every other text is kept byte for byte.
 pub fn read(bytes: &[u8]) -> Result<Value, Refusal> {
+    read_to(bytes, JSON_DEPTH)
+}
+
+/// The same with nesting up to another depth.
+pub fn read_to(bytes: &[u8], depth: usize) -> Result<Value, Refusal> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict { depth: JSON_DEPTH }.deserialize(&mut deserializer);
+    let value = Strict { depth, depth_max: depth }.deserialize(&mut deserializer);
     value.and_then(|value| deserializer.end().map(|()| value)).map_err(|error| {
         Refusal::new(Code::InvalidInput, format!("the request is not acceptable JSON: {error}"))
             .next("send one JSON value with distinct keys and valid Unicode")
@@ -37,13 +42,14 @@ pub fn parse<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Refusal>
 
 struct Strict {
     depth: usize,
+    depth_max: usize,
 }
 
 impl Strict {
     fn inner<E: serde::de::Error>(&self) -> Result<Self, E> {
         match self.depth.checked_sub(1) {
-            Some(depth) => Ok(Self { depth }),
-            None => Err(E::custom(format_args!("nested deeper than {JSON_DEPTH} levels"))),
+            Some(depth) => Ok(Self { depth, depth_max: self.depth_max }),
+            None => Err(E::custom(format_args!("nested deeper than {} levels", self.depth_max))),
         }
     }
 

@@ -11,6 +11,9 @@ pub const API: &str = "/api/v1";
 /// Where the local daemon writes backups, below [`API`].
 pub const BACKUPS: &str = "/backups";
 
+/// Where an export is read, below [`API`].
+pub const EXPORT: &str = "/export";
+
 /// The calling session's id.
 pub const SESSION: &str = "Tenure-Session";
 /// What proves the session: 64 hexadecimal digits, a secret.
@@ -36,6 +39,8 @@ pub const JSON: &str = "application/json";
 pub const PROBLEM_JSON: &str = "application/problem+json";
 /// The media type of events that are sent as they happen.
 pub const EVENT_STREAM: &str = "text/event-stream";
+/// The media type of an export: one JSON object a line.
+pub const JSON_LINES: &str = "application/jsonl";
 /// Where a follower that lost its connection goes on: the id of the last event that it saw.
 pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 

@@ -12,12 +12,14 @@ pub mod backup;
 pub mod chain;
 pub mod clock;
 pub mod execute;
+pub mod export;
 pub mod outcome;
 mod readers;
 pub mod restore;
 pub mod store;
 pub mod writer;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -25,7 +27,7 @@ use std::time::Duration;
 
 use tenure_core::envelope::Envelope;
 use tenure_core::model::backup::Manifest;
-use tenure_core::model::ids::{Epoch, EventNumber};
+use tenure_core::model::ids::{Epoch, EventNumber, ProjectKey};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::time::{FleetTime, WallTime};
 use tenure_core::operation::catalog::AnyOperation;
@@ -34,6 +36,7 @@ use backup::BackupError;
 use chain::ChainReport;
 use clock::{Clocks, MachineClocks};
 pub use execute::Command;
+use export::{ExportError, Exported};
 pub use outcome::{Failure, Outcome};
 use readers::Readers;
 use store::driver::{Class, Driver, StoreError};
@@ -191,6 +194,14 @@ impl Engine {
     /// Walks the whole record and checks every link of it. `progress` hears how many events are behind it.
     pub fn verify_chain(&self, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
         self.open.readers.ask(|driver| chain::verify(driver, progress))
+    }
+
+    /// Writes the lines of an export of the last committed state; see [`export::write`].
+    pub fn export(&self, projects: &[ProjectKey], out: &mut dyn Write) -> Result<Exported, ExportError> {
+        self.open.readers.ask(|driver| match export::write(driver, projects, out) {
+            Err(ExportError::Store(error)) => Err(error),
+            outcome => Ok(outcome),
+        })?
     }
 
     /// Writes a backup of the last committed state into a file, and its manifest beside it; see [`backup::create`].

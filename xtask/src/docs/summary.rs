@@ -13,6 +13,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Waiting and following", "waiting.md"),
     ("Running a command for a task", "run.md"),
     ("Backup and restore", "backup-and-restore.md"),
+    ("Export and import", "export-and-import.md"),
     ("What is promised", "promises.md"),
     ("What is proved, and how", "proofs.md"),
     ("What is not promised", "not-promised.md"),

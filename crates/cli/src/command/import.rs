@@ -1,4 +1,4 @@
-//! Bringing in another tracker's tasks: a preview first, then all or nothing.
+//! Bringing in tasks of another tracker or of another fleet: a preview first, then all or nothing.
 
 use std::path::PathBuf;
 
@@ -15,11 +15,16 @@ use crate::stop::Stop;
 #[derive(Subcommand)]
 #[command(defer = true)]
 pub enum Command {
-    /// Import a Beads export: one JSON object a line
     Beads(Beads),
+    #[command(
+        after_help = "Tasks that are here already stay as they are. Others get ids of this fleet and\n\
+        keep their old ones as aliases. Nobody holds them, and policies and bindings\n\
+        are told and not taken over."
+    )]
+    Tenure(Tenure),
 }
 
-/// A file and what to do with it.
+/// Import a Beads export: one JSON object a line
 #[derive(clap::Args)]
 pub struct Beads {
     /// The file; `-` reads standard input
@@ -32,12 +37,30 @@ pub struct Beads {
     apply: bool,
 }
 
+/// Import what `tenure export jsonl` wrote, in this fleet or in another one
+#[derive(clap::Args)]
+pub struct Tenure {
+    /// The file; `-` reads standard input
+    file: PathBuf,
+    /// Import the file's one project into this one; its projects keep their keys when absent
+    #[arg(long, value_name = "KEY")]
+    project: Option<ProjectKey>,
+    /// Do it; without, only a report says what would be done
+    #[arg(long)]
+    apply: bool,
+}
+
 /// Runs one.
-pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
-    let Command::Beads(Beads { file, project, apply }) = command;
-    let text = long_text::read_file(&file, IMPORT_BYTES)?;
-    let project = context.project(project.as_ref())?;
-    let format = ImportFormat::Beads;
+pub fn run(command: &Command, context: &Context) -> Result<(), Stop> {
+    let (format, file, apply) = match command {
+        Command::Beads(beads) => (ImportFormat::Beads, &beads.file, beads.apply),
+        Command::Tenure(tenure) => (ImportFormat::Tenure, &tenure.file, tenure.apply),
+    };
+    let text = long_text::read_file(file, IMPORT_BYTES)?;
+    let project = match command {
+        Command::Beads(beads) => Some(context.project(beads.project.as_ref())?),
+        Command::Tenure(tenure) => tenure.project.clone(),
+    };
     if apply {
         context.perform(&ApplyImport { project, format, text })
     } else {

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod dependency;
 pub mod digest;
 pub mod doctor;
+pub mod export;
 pub mod help;
 pub mod import;
 pub mod init;

@@ -71,13 +71,15 @@ fn some(names: &[String]) -> String {
 impl Show for ImportAnswer {
     fn show(&self, page: &mut Page) {
         let report = &self.report;
-        page.line(match (self.applied, report.created) {
-            (_, 0) => "nothing new",
-            (true, _) => "imported",
-            (false, _) => "nothing was changed; this is what --apply would do",
+        let is_new = report.created > 0 || !report.projects.is_empty();
+        page.line(match (self.applied, is_new) {
+            (_, false) => "nothing new",
+            (true, true) => "imported",
+            (false, true) => "nothing was changed; this is what --apply would do",
         });
         let ids = counted(report.unique_ids, "different id");
         page.field("lines", &format!("{} ({ids})", report.lines));
+        page.field("new projects", &joined(&report.projects));
         page.field("created", &report.created.to_string());
         page.field("ready", &report.ready.to_string());
         page.field("done there", &report.done.to_string());
@@ -106,7 +108,7 @@ impl Show for ImportAnswer {
         for remark in &report.remarks {
             page.field("look at", remark);
         }
-        if !self.applied && report.created > 0 {
+        if !self.applied && is_new {
             page.field("next", "repeat with --apply to import");
         }
     }

@@ -100,7 +100,12 @@ fn neighbours(tasks: &[Neighbour]) -> String {
 
 /// An entry of a task's record.
 pub fn entry(entry: &Entry, page: &mut Page) {
-    page.line(&format!("{} {} {} #{}", time::moment(entry.at), entry.principal, entry.kind, entry.number));
+    // A name in an imported file proves nothing, so who imported it is told beside it.
+    let who = match &entry.data.author {
+        Some(author) => format!("{author} (imported by {})", entry.principal),
+        None => entry.principal.to_string(),
+    };
+    page.line(&format!("{} {who} {} #{}", time::moment(entry.at), entry.kind, entry.number));
     recorded(entry, page);
 }
 

@@ -4,6 +4,7 @@ mod answers;
 mod backups;
 mod daemons;
 mod endings;
+mod exports;
 mod expressions;
 mod gallery;
 mod place;

@@ -24,6 +24,9 @@ fn check(name: &str, seen: &str) {
     settings.add_filter(r"\b(59\d|600) s\b", "600 s");
     settings.add_filter(r"\b(179\d|1800) s\b", "1800 s");
     settings.add_filter(r"[a-z]+-[a-z]+-[a-z]+-[a-z]+-[a-z]+\b *\n", "HANDLE\n");
+    settings.add_filter(r"\b[0-9a-f]{32}\b", "FLEET");
+    settings.add_filter(r"size: +\d+ bytes", "size:        N bytes");
+    settings.add_filter(r"sha256: +[0-9a-f]{64}", "sha256:      HASH");
     settings.add_filter(r"head: +[0-9a-f]{64}", "head:        HASH");
     settings.add_filter(r"version [0-9.]+, protocol (\d), process \d+", "version V, protocol $1, process P");
     settings.add_filter(r"\btenure [0-9]+\.[0-9]+\.[0-9]+", "tenure V");
@@ -154,4 +157,30 @@ fn an_import() {
         ],
     );
     check("an_import", &seen);
+}
+
+#[test]
+fn an_export_and_its_import_into_another_fleet() {
+    let place = Place::bound();
+    place.task("one", &["--label", "core", "--alias", "bd-1"]);
+    place.task("two", &["--blocked-by", "afc-1"]);
+    let file = place.root.path().join("e.jsonl");
+    let exported = play(
+        &place,
+        &[("ada", &["export", "jsonl", "--help"]), ("ada", &["export", "jsonl", "-o", "../e.jsonl"])],
+    );
+    let own = play(&place, &[("ada", &["import", "tenure", "../e.jsonl", "--apply"])]);
+    let other = Place::new();
+    std::fs::copy(&file, other.root.path().join("e.jsonl")).expect("copied");
+    let seen = play(
+        &other,
+        &[
+            ("eve", &["import", "tenure", "--help"]),
+            ("eve", &["import", "tenure", "../e.jsonl"]),
+            ("eve", &["import", "tenure", "../e.jsonl", "--apply"]),
+            ("eve", &["import", "tenure", "../e.jsonl", "--apply"]),
+            ("eve", &["show", "afc-1"]),
+        ],
+    );
+    check("an_export", &[exported, own, seen].concat());
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cycles::cycles;
-use super::proposal::{ProposedEdge, ProposedRecord, ProposedState};
+use super::proposal::{ProposedEdge, ProposedRecord};
 use crate::model::dependency::DependencyKind;
 use crate::model::limits::IMPORT_RECORDS;
 use crate::model::refusal::Refusal;
@@ -35,7 +35,7 @@ impl Graph {
             blockers: nowhere(),
             parents: nowhere(),
             children: nowhere(),
-            finished: records.iter().map(|record| record.state == ProposedState::Done).collect(),
+            finished: records.iter().map(|record| record.state.resolution().is_some()).collect(),
         };
         for edge in edges {
             let (Some(&from), Some(&to)) = (places.get(edge.from.as_str()), places.get(edge.to.as_str()))

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::json;
+use crate::model::refusal::{Code, Refusal};
 
 mod apply;
 pub mod beads;
@@ -15,6 +19,7 @@ pub(crate) mod cycles;
 mod graph;
 mod plan;
 pub mod proposal;
+pub mod tenure;
 mod write;
 
 /// What was found in a file and what became of it, or would.
@@ -31,6 +36,8 @@ pub struct Report {
     pub done: u64,
     /// Tasks of this file that are ready once it is applied.
     pub ready: u64,
+    /// Projects created by this import.
+    pub projects: Vec<String>,
     /// Tasks created by this import.
     pub created: u64,
     /// Records that are here already, by an earlier import.
@@ -63,4 +70,22 @@ pub struct Report {
     pub skipped_lines: u64,
     /// What else a person should look at.
     pub remarks: Vec<String>,
+}
+
+/// What is wrong with a line, in words that follow "line 17: ".
+type Wrong = String;
+
+/// A file is refused because of one of its lines; nothing of it was imported.
+fn malformed(line: u64, wrong: &str, remedy: &str) -> Refusal {
+    Refusal::new(Code::InvalidInput, format!("line {line}: {wrong}"))
+        .next(format!("{remedy}; nothing was imported"))
+        .fact("line", line)
+}
+
+/// The JSON value that a line is.
+fn value(line: &str, depth: usize) -> Result<Value, Wrong> {
+    json::read_to(line.as_bytes(), depth).map_err(|refusal| {
+        let detail = refusal.detail.replace(" at line 1 column ", " at column ");
+        detail.replace("the request is not acceptable JSON", "not acceptable JSON")
+    })
 }

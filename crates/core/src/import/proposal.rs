@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::Report;
-use crate::model::attempt::EntryKind;
+use crate::model::attempt::{EntryData, EntryKind};
 use crate::model::dependency::DependencyKind;
-use crate::model::ids::Digest;
-use crate::model::task::{BlockerKind, DEFERRED_WITHOUT_DATE, Details, Kind, Priority};
+use crate::model::export::Place;
+use crate::model::ids::{Capability, Digest, Generation, PrincipalName, ProjectKey, TaskId};
+use crate::model::project::Policy;
+use crate::model::task::{
+    BlockerKind, DEFERRED_WITHOUT_DATE, Details, Kind, Lifecycle, Priority, Resolution,
+};
 use crate::model::time::WallTime;
 
 /// Most names that one remark lists; the others are counted.
@@ -17,6 +21,10 @@ pub const REMARK_NAMES: usize = 20;
 pub struct Proposal {
     /// The tracker's name, e.g. `beads`.
     pub tracker: &'static str,
+    /// The fleet that it comes from, if that is one.
+    pub fleet: Option<String>,
+    /// The fleet's projects, by key.
+    pub projects: BTreeMap<ProjectKey, ProposedProject>,
     /// The SHA-256 of the file's bytes, as `sha256sum` prints it.
     pub digest: Digest,
     /// Records in file order, each source id once.
@@ -25,6 +33,17 @@ pub struct Proposal {
     pub edges: Vec<ProposedEdge>,
     /// What was found, without what only applying can know.
     pub report: Report,
+}
+
+/// A project of another fleet. Its policy and bindings are told and never taken over: imported text is no policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedProject {
+    /// Its name for people.
+    pub name: String,
+    /// What it demands there.
+    pub policy: Policy,
+    /// The places that are bound to it there.
+    pub bindings: Vec<Place>,
 }
 
 /// What becomes of a record.
@@ -36,19 +55,74 @@ pub enum ProposedState {
     LeftUnfinished,
     /// Kept and never offered: history that is no work, and what a person should look at first.
     Planned,
-    /// Finished there.
-    Done,
+    /// Over there, and why.
+    Over(Resolution),
+}
+
+impl ProposedState {
+    /// The stored state that it becomes.
+    #[must_use]
+    pub fn lifecycle(self) -> Lifecycle {
+        match self {
+            Self::Open | Self::LeftUnfinished => Lifecycle::Open,
+            Self::Planned => Lifecycle::Planned,
+            Self::Over(resolution) => resolution.lifecycle(),
+        }
+    }
+
+    /// Why it is over, if it is.
+    #[must_use]
+    pub fn resolution(self) -> Option<Resolution> {
+        match self {
+            Self::Open | Self::LeftUnfinished | Self::Planned => None,
+            Self::Over(resolution) => Some(resolution),
+        }
+    }
+
+    /// The generation that it starts with: an imported attempt is the first.
+    #[must_use]
+    pub fn generation(self) -> Generation {
+        match self {
+            Self::LeftUnfinished => Generation(1),
+            Self::Open | Self::Planned | Self::Over(_) => Generation(0),
+        }
+    }
+}
+
+/// What a record is in the fleet that it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct There {
+    /// Its id there.
+    pub id: TaskId,
+    /// Its revision there.
+    pub revision: u64,
+    /// Its ownership number there.
+    pub generation: Generation,
+    /// Who has it there, if somebody does.
+    pub held_by: Option<PrincipalName>,
 }
 
 /// One record of another tracker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProposedRecord {
-    /// Its id there: an alias here.
+    /// Its id there, by which the file's edges name it.
     pub source: String,
+    /// The names by which it is known to be here already: aliases here. The first is that of its source.
+    pub identities: Vec<String>,
+    /// Other names that it has there.
+    pub aliases: Vec<String>,
+    /// What it is in its fleet, if it comes from one.
+    pub there: Option<There>,
     /// The line of the file that it was read from, from 1.
     pub line: u64,
     /// What becomes of it.
     pub state: ProposedState,
+    /// The record that stands in its place.
+    pub successor: Option<String>,
+    /// Whether it was put away there.
+    pub archived: bool,
+    /// What a session must offer to claim it.
+    pub requires: Vec<Capability>,
     /// What kind of outcome it intends.
     pub kind: Kind,
     /// How urgent it is.
@@ -97,8 +171,11 @@ pub struct ProposedEntry {
     pub kind: EntryKind,
     /// When it was written, if the file says.
     pub at: Option<WallTime>,
-    /// The text, byte for byte. Its author stays in the task's `imported` field: a name in a file proves nothing.
+    /// The text, byte for byte. Its author is told beside it, in `data` or the task's `imported` field, and is never
+    /// who recorded it: a name in a file proves nothing.
     pub text: String,
+    /// The structured part.
+    pub data: EntryData,
 }
 
 /// A typed reason that a record cannot go on.
@@ -110,6 +187,19 @@ pub struct ProposedBlocker {
     pub reason: String,
     /// What would resolve it.
     pub reopening: Option<String>,
+    /// When it was raised, if the file says.
+    pub created_at: Option<WallTime>,
+    /// When it was resolved, if it was.
+    pub resolved_at: Option<WallTime>,
+}
+
+impl ProposedBlocker {
+    /// A blocker that an import raises.
+    #[must_use]
+    pub fn new(kind: BlockerKind, reason: String, reopening: &str) -> Self {
+        let reopening = Some(reopening.to_owned());
+        Self { kind, reason, reopening, created_at: None, resolved_at: None }
+    }
 }
 
 /// An edge between two records of the file.
@@ -121,6 +211,8 @@ pub struct ProposedEdge {
     pub kind: DependencyKind,
     /// The record it has it to.
     pub to: String,
+    /// A child that its objective may be closed without.
+    pub optional: bool,
 }
 
 /// What a reader finds, gathered while it reads.

@@ -9,12 +9,13 @@ use super::graph::Graph;
 use super::plan::Plan;
 use super::proposal::{Proposal, ProposedEntry, ProposedRecord, ProposedState};
 use crate::envelope::Call;
-use crate::model::attempt::{Attempt, AttemptMode, AttemptState, Entry, EntryData};
+use crate::model::attempt::{Attempt, AttemptMode, AttemptState, Entry};
 use crate::model::event::EventKind;
-use crate::model::ids::{AttemptId, Digest, OperationId, PrincipalName, SessionId, TaskId};
-use crate::model::project::Project;
-use crate::model::task::{Alias, Blocker, BlockerKind, Body, Details, Resolution, Task, task_digest};
+use crate::model::ids::{AttemptId, Digest, OperationId, PrincipalName, ProjectKey, SessionId, TaskId};
+use crate::model::project::{Policy, Project};
+use crate::model::task::{Alias, Blocker, BlockerKind, Body, Details, Task, task_digest};
 use crate::rules::create::introduce;
+use crate::rules::project::found;
 use crate::rules::readiness::{count_new, put};
 use crate::working_set::{About, Step, WorkingSet};
 
@@ -25,17 +26,15 @@ pub(super) struct Importer {
     pub(super) operation: OperationId,
 }
 
-/// Creates the tasks of the plan's new records.
+/// Founds the plan's projects and creates the tasks of its new records.
 pub(super) fn create(
     set: &mut WorkingSet,
     call: &Call,
     importer: &Importer,
-    project: Project,
     plan: &Plan<'_>,
     proposal: &Proposal,
 ) -> Step<()> {
-    let tasks_issued = project.tasks_issued + plan.new.len() as u64;
-    set.projects.put(Project { tasks_issued, ..project });
+    number(set, call, plan, proposal);
     let edges = plan.new_edges(proposal);
     let in_circle = members(Graph::of(plan.new.iter().copied(), edges.iter().copied()).circles());
     let mut told: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
@@ -47,7 +46,7 @@ pub(super) fn create(
     for (place, record) in plan.new.iter().enumerate() {
         let id = plan.id(&record.source);
         introduce(writer.set, id);
-        writer.task(id, record)?;
+        writer.task(id, record, plan)?;
         let blockers = writer.blockers(id, record, in_circle.contains(&place));
         let edges = told.remove(record.source.as_str()).unwrap_or_default();
         writer.created(id, record, proposal.tracker, &blockers, &edges);
@@ -64,6 +63,24 @@ pub(super) fn create(
     count_new(set, call.now, &ids)
 }
 
+/// Brings every project to the last of the numbers that its new tasks get.
+fn number(set: &mut WorkingSet, call: &Call, plan: &Plan<'_>, proposal: &Proposal) {
+    let mut projects = plan.projects.clone();
+    for key in &plan.founded {
+        let name = proposal.projects.get(key).map_or_else(|| key.to_string(), |project| project.name.clone());
+        projects.insert(key.clone(), found(set, call, key, name, Policy::default()));
+    }
+    let mut issued: BTreeMap<&ProjectKey, u64> = BTreeMap::new();
+    for record in &plan.new {
+        let TaskId { project, number } = plan.id(&record.source);
+        issued.insert(project, *number);
+    }
+    for (key, tasks_issued) in issued {
+        let project = projects.remove(key).expect("new tasks go to the plan's projects");
+        set.projects.put(Project { tasks_issued, ..project });
+    }
+}
+
 /// The places that are in some circle of edges that are really stored. A cycle of the file is none here if one of
 /// its members was here already, since that one gets no edge.
 fn members(circles: Vec<Vec<usize>>) -> BTreeSet<usize> {
@@ -77,19 +94,19 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The deciding row, the body, the name there, and the attempt that is over if somebody had begun.
-    fn task(&mut self, id: &TaskId, record: &ProposedRecord) -> Step<()> {
+    /// The deciding row, the body, the names there, and the attempt that is over if somebody had begun.
+    fn task(&mut self, id: &TaskId, record: &ProposedRecord, plan: &Plan<'_>) -> Step<()> {
         let now = self.call.now;
         let deferred_until = record.deferral.and_then(|deferral| deferral.until_at(now.wall));
         let held = record.state == ProposedState::LeftUnfinished;
         let task = Task {
             id: id.clone(),
             lifecycle: record.state.lifecycle(),
-            resolution: (record.state == ProposedState::Done).then_some(Resolution::Done),
-            successor: None,
+            resolution: record.state.resolution(),
+            successor: record.successor.as_ref().map(|source| plan.id(source).clone()),
             kind: record.kind,
             priority: record.priority,
-            archived: false,
+            archived: record.archived,
             revision: 1,
             generation: record.state.generation(),
             held,
@@ -99,15 +116,17 @@ impl Writer<'_> {
             ready_at: now.fleet,
             deferred_until,
             reserved: None,
-            requires: Vec::new(),
+            requires: record.requires.clone(),
         };
         let created_at = record.created_at.unwrap_or(now.wall);
-        let deferred_reason = record.details.deferred_reason.clone().filter(|_| deferred_until.is_some());
+        let of_deferral = |text: &Option<String>| text.clone().filter(|_| deferred_until.is_some());
+        let deferred_reason = of_deferral(&record.details.deferred_reason);
+        let deferred_reopening = of_deferral(&record.details.deferred_reopening);
         let body = Body {
             task: id.clone(),
             title: record.title.clone(),
             description: record.description.clone(),
-            details: Details { deferred_reason, ..record.details.clone() },
+            details: Details { deferred_reason, deferred_reopening, ..record.details.clone() },
             created_at,
             updated_at: record.updated_at.unwrap_or(created_at),
         };
@@ -116,8 +135,10 @@ impl Writer<'_> {
         }
         put(self.set, now, task)?;
         self.set.bodies.put(body);
-        let alias = record.source.clone();
-        self.set.aliases.put(Alias { project: id.project.clone(), alias, task: id.clone() });
+        for name in plan.names.get(record.source.as_str()).into_iter().flatten() {
+            let alias = (*name).to_owned();
+            self.set.aliases.put(Alias { project: id.project.clone(), alias, task: id.clone() });
+        }
         Ok(())
     }
 
@@ -149,15 +170,15 @@ impl Writer<'_> {
         });
     }
 
-    /// Typed blockers, numbered from 1.
+    /// Typed blockers, numbered from 1. Returns the kinds of those that are open. A mark of a circle that is none here is
+    /// left out.
     fn blockers(&mut self, id: &TaskId, record: &ProposedRecord, in_circle: bool) -> Vec<BlockerKind> {
-        let stands = record
-            .blockers
-            .iter()
-            .filter(|blocker| blocker.kind != BlockerKind::DependencyCycle || in_circle);
+        let stands = record.blockers.iter().filter(|blocker| {
+            blocker.kind != BlockerKind::DependencyCycle || in_circle || blocker.resolved_at.is_some()
+        });
         let mut kinds = Vec::new();
         for (number, blocker) in (1..).zip(stands) {
-            kinds.push(blocker.kind);
+            kinds.extend(blocker.resolved_at.is_none().then_some(blocker.kind));
             self.set.blockers.load_absent((id.clone(), number));
             self.set.blockers.put(Blocker {
                 task: id.clone(),
@@ -166,8 +187,8 @@ impl Writer<'_> {
                 reason: blocker.reason.clone(),
                 reopening: blocker.reopening.clone(),
                 principal: self.importer.principal.clone(),
-                created_at: self.call.now.wall,
-                resolved_at: None,
+                created_at: blocker.created_at.unwrap_or(self.call.now.wall),
+                resolved_at: blocker.resolved_at,
             });
         }
         kinds
@@ -209,7 +230,7 @@ impl Writer<'_> {
             principal: self.importer.principal.clone(),
             at: entry.at.unwrap_or(self.call.now.wall),
             text: entry.text.clone(),
-            data: EntryData::default(),
+            data: entry.data.clone(),
         });
     }
 }

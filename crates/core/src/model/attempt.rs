@@ -181,6 +181,9 @@ impl Evidence {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EntryData {
+    /// Who wrote it in another fleet, as the imported file says. It proves nothing: `principal` is who imported it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<PrincipalName>,
     /// Where the work is in Git.
     #[serde(skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,

@@ -47,6 +47,11 @@ pub const IMPORT_BYTES: usize = 32 * 1024 * 1024;
 /// Most bytes of requests to import that the coordinator keeps at once: the two largest that it works on, and as many
 /// again that wait. Who comes beyond that is told to come back.
 pub const IMPORTS_BYTES: usize = 8 * IMPORT_BYTES;
+/// Deepest nesting of a line of an export. What an imported record left over may be as deep as a request, and each
+/// passage from one fleet to another wraps it once more.
+pub const EXPORT_DEPTH: usize = 100;
+/// Most exports that are written, or still read by who asked for them, at once. Each takes room on the store's disk.
+pub const EXPORTS: usize = 4;
 /// Most records of one import.
 pub const IMPORT_RECORDS: usize = 100_000;
 /// Most tasks that one walk through dependencies may visit before it is refused.

@@ -6,6 +6,7 @@ pub mod attempt;
 pub mod backup;
 pub mod dependency;
 pub mod event;
+pub mod export;
 pub mod glyphs;
 pub mod handle;
 pub mod ids;

@@ -98,14 +98,18 @@ text_enum! {
     ImportFormat {
         /// A Beads export: one JSON object a line.
         Beads = "beads",
+        /// An export of Tenure: this fleet's own, or another one's.
+        Tenure = "tenure",
     }
 }
 
 input! {
     /// Show what an import would do
     pub struct PreviewImport {
-        /// The project to import into
-        pub project: ProjectKey,
+        /// The project to import into; a Tenure export has its own and needs none
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub project: Option<ProjectKey>,
         /// Whose file it is
         pub format: ImportFormat,
         /// The file's text
@@ -117,8 +121,10 @@ operation!(PreviewImport -> ImportAnswer, "import.preview", Post "/imports/previ
 input! {
     /// Import a file of another tracker, whole or not at all
     pub struct ApplyImport {
-        /// The project to import into
-        pub project: ProjectKey,
+        /// The project to import into; a Tenure export has its own and needs none
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub project: Option<ProjectKey>,
         /// Whose file it is
         pub format: ImportFormat,
         /// The file's text

@@ -127,6 +127,7 @@ impl Rule for Close {
             criteria: self.criteria.clone(),
             disposition: attempt.as_ref().and_then(|attempt| attempt.disposition),
             tree: None,
+            author: None,
         };
         let id = attempt.as_ref().map(|attempt| attempt.id.clone());
         for lesson in &self.lessons {

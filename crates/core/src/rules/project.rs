@@ -60,20 +60,26 @@ impl Rule for CreateProject {
             .into());
         }
         let policy = apply(&self.policy, &Policy::default(), call)?;
-        let project = Project {
-            key: self.key.clone(),
-            name,
-            policy,
-            revision: set.fleet.next(0),
-            tasks_issued: set.fleet.floor,
-            created_at: call.now.wall,
-        };
-        let data = json!({ "name": project.name, "policy": project.policy });
-        set.record(EventKind::ProjectCreated, About::project(&project.key, data));
-        set.projects.put(project.clone());
-        set.tallies.cover(project.key.clone());
+        let project = found(set, call, &self.key, name, policy);
         answer(set, project)
     }
+}
+
+/// Founds a project that does not exist.
+pub fn found(set: &mut WorkingSet, call: &Call, key: &ProjectKey, name: String, policy: Policy) -> Project {
+    let project = Project {
+        key: key.clone(),
+        name,
+        policy,
+        revision: set.fleet.next(0),
+        tasks_issued: set.fleet.floor,
+        created_at: call.now.wall,
+    };
+    let data = json!({ "name": project.name, "policy": project.policy });
+    set.record(EventKind::ProjectCreated, About::project(&project.key, data));
+    set.projects.put(project.clone());
+    set.tallies.cover(project.key.clone());
+    project
 }
 
 /// The policy that results from what a request sets.

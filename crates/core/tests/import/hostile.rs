@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use tenure_core::import::beads;
-use tenure_core::import::proposal::ProposedState;
 use tenure_core::model::task::BlockerKind;
 
 use crate::oracle::{file, issue, on, ready};
@@ -75,7 +74,7 @@ fn holds_together(text: &str) -> Result<(), TestCaseError> {
     }
     let report = &proposal.report;
     prop_assert_eq!(report.unique_ids, ids.len() as u64 + report.tombstones);
-    for record in proposal.records.iter().filter(|record| record.state != ProposedState::Done) {
+    for record in proposal.records.iter().filter(|record| record.state.resolution().is_none()) {
         let in_cycle = report.cycles.iter().flatten().any(|id| *id == record.source);
         let blocked = record.blockers.iter().any(|blocker| blocker.kind == BlockerKind::DependencyCycle);
         prop_assert_eq!(in_cycle, blocked);

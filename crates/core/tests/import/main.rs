@@ -2,6 +2,7 @@
 //! ones against the promise that reading and applying them never panics.
 
 mod applying;
+mod fleets;
 mod hostile;
 mod oracle;
 mod reading;

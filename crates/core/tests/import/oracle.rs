@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tenure_core::import::beads;
 use tenure_core::import::proposal::{Proposal, ProposedRecord, ProposedState};
 use tenure_core::model::dependency::DependencyKind;
-use tenure_core::model::task::Kind;
+use tenure_core::model::task::{Kind, Resolution};
 use tenure_core::model::time::WallTime;
 
 /// The files with right answers, and how many of their tasks are ready.
@@ -61,7 +61,7 @@ pub fn ready(proposal: &Proposal) -> Vec<String> {
     }
     let records: BTreeMap<&str, &ProposedRecord> =
         proposal.records.iter().map(|record| (record.source.as_str(), record)).collect();
-    let done = |id: &str| records[id].state == ProposedState::Done;
+    let done = |id: &str| records[id].state == ProposedState::Over(Resolution::Done);
     let waits_for = |id: &str| -> BTreeSet<&str> {
         blocks.get(id).into_iter().flatten().copied().filter(|on| !done(on)).collect()
     };

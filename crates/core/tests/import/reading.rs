@@ -6,7 +6,7 @@ use tenure_core::import::beads;
 use tenure_core::import::proposal::{Proposal, ProposedRecord, ProposedState};
 use tenure_core::model::attempt::EntryKind;
 use tenure_core::model::dependency::DependencyKind;
-use tenure_core::model::task::{BlockerKind, Kind};
+use tenure_core::model::task::{BlockerKind, Kind, Resolution};
 
 use crate::oracle::{FILES, child_and, file, issue, on, proposal, ready, record, right_answers};
 
@@ -176,7 +176,7 @@ fn a_mark_never_becomes_work_and_closed_is_always_done() {
     for id in ["wisp", "template", "agent", "pin"] {
         assert_eq!(state(id), ProposedState::Planned, "{id}");
     }
-    assert_eq!(state("gate"), ProposedState::Done);
+    assert_eq!(state("gate"), ProposedState::Over(Resolution::Done));
     assert_eq!((state("epic"), record(&proposal, "epic").kind), (ProposedState::Open, Kind::Objective));
     assert_eq!(proposal.report.remarks.len(), 1);
     assert_eq!(ready(&proposal), ["waits"]);

@@ -127,7 +127,13 @@ impl Store {
 
     pub fn apply(&mut self, text: &str) -> Result<ImportAnswer, Refusal> {
         let text = text.to_owned();
-        self.run(&ApplyImport { project: project(), format: ImportFormat::Beads, text })
+        self.run(&ApplyImport { project: Some(project()), format: ImportFormat::Beads, text })
+    }
+
+    /// Imports an export of a fleet, with its own projects.
+    pub fn apply_fleet(&mut self, text: &str) -> Result<ImportAnswer, Refusal> {
+        let text = text.to_owned();
+        self.run(&ApplyImport { project: None, format: ImportFormat::Tenure, text })
     }
 
     /// A preview needs neither session nor operation id.
@@ -136,7 +142,7 @@ impl Store {
         let mut call = self.call();
         call.session = None;
         call.envelope = Envelope::default();
-        self.run_as(&PreviewImport { project: project(), format: ImportFormat::Beads, text }, &call)
+        self.run_as(&PreviewImport { project: Some(project()), format: ImportFormat::Beads, text }, &call)
     }
 
     /// The id of the task with an alias.

@@ -154,6 +154,24 @@ pub fn newest_of() -> String {
     format!("{} WHERE id > $1 AND id < $2 ORDER BY length(id) DESC, id DESC LIMIT $3", ATTEMPT.select())
 }
 
+/// The statement for every attempt of a task, oldest first.
+#[must_use]
+pub fn every_of() -> String {
+    format!("{} WHERE id > $1 AND id < $2 ORDER BY length(id), id", ATTEMPT.select())
+}
+
+/// Hands over every attempt of a task, oldest first.
+pub fn every_attempt_of(
+    driver: &mut dyn Driver,
+    task: &TaskId,
+    each: &mut dyn FnMut(Attempt) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut values = Values::default();
+    values.text(format!("{task}@"));
+    values.text(format!("{task}A"));
+    driver.query(&every_of(), &values.0, &mut |row| each(Attempt::read(&mut Fields::of(row))?))
+}
+
 /// Loads the newest attempts of a task: as many as are shown, and one that tells that there are more. An attempt's id
 /// begins with its task's id, so they stand together.
 pub fn load_newest_of(

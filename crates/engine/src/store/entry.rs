@@ -19,6 +19,18 @@ pub const NEWEST: &str = "SELECT {columns} FROM entry WHERE task = $1 \
 /// How many entries of these kinds a task has.
 pub const COUNT: &str = "SELECT count(*) FROM entry WHERE task = $1 AND kind IN ($2, $3, $4, $5, $6, $7, $8)";
 
+/// Every entry, in the order in which they were recorded; `{columns}` stands for an entry's columns.
+pub const EVERY: &str = "SELECT {columns} FROM entry ORDER BY number";
+
+/// Hands over every entry of the fleet, in the order in which they were recorded, one at a time.
+pub fn every_entry(
+    driver: &mut dyn Driver,
+    each: &mut dyn FnMut(Entry) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let sql = EVERY.replace("{columns}", &ENTRY.columns().join(", "));
+    driver.query(&sql, &[], &mut |row| each(Entry::read(&mut Fields::of(row))?))
+}
+
 /// Loads a task's newest entries of some kinds, as far as they fit into a page of text, and counts all of these kinds.
 pub fn load_newest(
     driver: &mut dyn Driver,

@@ -84,7 +84,8 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
 pub const BY_NUMBER: &str = "SELECT {columns} FROM task WHERE project = $1 AND stage = $2 AND number > $3 \
      AND queue IN ($4, $5, $6, $7, $8, $9, $10, $11, $12) ORDER BY number LIMIT $13";
 
-fn by_number(
+/// Tasks of a project in one of some queues after a number, by number, at most so many.
+pub fn by_number(
     driver: &mut dyn Driver,
     project: &ProjectKey,
     queues: &[Queue],

@@ -94,6 +94,17 @@ impl Stored for Tally {
     }
 }
 
+/// Every binding, in the order of their places.
+pub fn every_binding(driver: &mut dyn Driver) -> Result<Vec<Binding>, StoreError> {
+    let mut bindings = Vec::new();
+    driver.query(&BINDING.select(), &[], &mut |row| {
+        bindings.push(Binding::read(&mut Fields::of(row))?);
+        Ok(())
+    })?;
+    bindings.sort();
+    Ok(bindings)
+}
+
 /// Every project, by key.
 pub fn every_project(driver: &mut dyn Driver) -> Result<Vec<Project>, StoreError> {
     let mut projects = Vec::new();

@@ -4,6 +4,7 @@
 mod backups;
 mod chain;
 mod digest;
+mod exporting;
 mod failures;
 mod folder;
 mod loop_of_work;

@@ -45,6 +45,12 @@ fn a_tasks_newest_entries_are_read_backwards_and_no_further() {
 }
 
 #[test]
+fn every_entry_is_read_in_order_without_sorting() {
+    let sql = entry::EVERY.replace("{columns}", &Entry::shape().columns().join(", "));
+    assert!(!plan(&sql).contains("TEMP B-TREE"), "{}", plan(&sql));
+}
+
+#[test]
 fn what_happened_since_a_moment_is_read_from_there_on() {
     for sql in [event::OF_TASKS, event::TASKS] {
         check(&sql.replace("{kinds}", "'task_closed', 'task_cancelled'"), "INTEGER PRIMARY KEY (rowid>?)");
@@ -120,5 +126,6 @@ fn every_lookup_of_many_keys_uses_an_index() {
         }
     }
     check(&attempt::newest_of(), "PRIMARY KEY (id>? AND id<?)");
+    check(&attempt::every_of(), "PRIMARY KEY (id>? AND id<?)");
     assert!(plan(&session::newest_text()).contains("session_open_newest"));
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tenure_core::model::ids::EventNumber;
-use tenure_core::model::limits::{FOLLOWERS, IMPORTS_BYTES};
+use tenure_core::model::limits::{EXPORTS, FOLLOWERS, IMPORTS_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
 use tenure_core::operation::Effect;
@@ -34,6 +34,8 @@ pub struct App {
     /// A walk along the whole event chain is worth one thread, not sixteen.
     pub(super) audits: Arc<Semaphore>,
     pub(super) imports: Semaphore,
+    /// Room for exports that are written or sent.
+    pub(super) exports: Arc<Semaphore>,
     /// Room for those who follow the record.
     pub(super) followers: Arc<Semaphore>,
     /// Who waits for something to happen.
@@ -91,6 +93,7 @@ impl App {
             started_at: WallTime(MachineClocks.wall_ms()),
             audits: Arc::new(Semaphore::new(1)),
             imports: Semaphore::new(IMPORTS_AT_ONCE),
+            exports: Arc::new(Semaphore::new(EXPORTS)),
             import_room: Semaphore::new(IMPORTS_BYTES),
             stop: watch::Sender::new(false),
             in_flight: AtomicUsize::new(0),

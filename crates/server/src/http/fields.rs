@@ -34,6 +34,12 @@ impl Fields {
         Self(fields.collect())
     }
 
+    /// The fields of a route that is no operation: lists of texts, given by repetition.
+    pub(super) fn of_lists(names: &[&str]) -> Self {
+        let list = || Kind::List(Box::new(Kind::Text));
+        Self(names.iter().map(|name| ((*name).to_owned(), list())).collect())
+    }
+
     /// Whether an operation answers with one record that has a revision.
     pub(super) fn revised(entry: &Entry) -> bool {
         let schema = (entry.answer)(&mut inlined().into_generator());

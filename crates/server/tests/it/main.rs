@@ -1,6 +1,7 @@
 //! The surface as a client meets it: real daemons on real sockets, spoken to in raw HTTP.
 
 mod daemon;
+mod exporting;
 mod following;
 mod gate;
 mod input;

@@ -73,6 +73,10 @@ fn on_a_small_disk() {
         }
         check_reading(shell);
     }
+    // An export needs room while it is read, and says so.
+    let export = elsewhere.run(&["export", "jsonl", "--output", "../e.jsonl", "--json"]);
+    assert_eq!((export.code, export.json()["code"].as_str()), (4, Some("disk_full")), "{}", export.err);
+    assert!(!place.root().join("e.jsonl").exists());
     let doctor = beside_the_store.run(&["doctor"]);
     assert_eq!(doctor.code, 10, "doctor sees it: {}{}", doctor.out, doctor.err);
 

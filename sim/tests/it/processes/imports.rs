@@ -14,7 +14,8 @@ const REAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/beads/tiny.
 /// An input has at most 64 KiB; what the daemon needs for it is bounded, whatever stands in it.
 const RSS_KIB_MAX: u64 = 400_000;
 
-fn rss_kib(pid: u32) -> u64 {
+/// The most memory that a process ever had, in KiB.
+pub fn rss_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line of memory");
     line.trim().trim_end_matches(" kB").parse().expect("a number")

@@ -10,6 +10,7 @@ mod imports;
 mod kills;
 mod lock_set;
 mod lost_clients;
+mod passages;
 mod power;
 mod races;
 mod read_only;

@@ -84,6 +84,8 @@ fn no_secret_is_anywhere_but_in_its_own_session_s_file() {
         &["config", "show", "--json"],
         &["audit", "verify", "--json"],
         &["backup", "create", "../backup.db", "--json"],
+        &["export", "jsonl"],
+        &["export", "jsonl", "--output", "../export.jsonl", "--json"],
     ] {
         outputs.push(bob.run(words));
     }
@@ -141,6 +143,12 @@ fn no_secret_is_anywhere_but_in_its_own_session_s_file() {
     for hash in &hashes {
         assert!(everything.iter().filter(store).any(|(_, bytes)| holds(bytes, hash)), "the search is blind");
     }
+    // What is kept of secrets stays there: an export leaves the store.
+    let export = std::fs::read(place.root().join("export.jsonl")).expect("it was written");
+    assert!(export.starts_with(b"{\"record\":\"header\"") && !hashes.iter().any(|hash| holds(&export, hash)));
+    let claims: Vec<&str> = claims.iter().map(|(_, claim)| claim.as_str()).collect();
+    let text = String::from_utf8_lossy(&export);
+    assert!(text.contains("\"record\":\"attempt\"") && !claims.iter().any(|claim| text.contains(claim)));
     let log = std::fs::read_to_string(place.state().join("daemon.log")).expect("a log");
     assert!(log.contains("\"level\":\"DEBUG\""), "the log was meant to tell everything");
     eprintln!("{} secrets, {} places, {searched} bytes searched", secrets.len(), everything.len());

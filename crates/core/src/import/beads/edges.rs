@@ -95,7 +95,7 @@ impl Edges {
             );
             return;
         }
-        let proposed = ProposedEdge { from: record.id.clone(), kind, to: edge.on.clone() };
+        let proposed = ProposedEdge { from: record.id.clone(), kind, to: edge.on.clone(), optional: false };
         if self.seen.insert(proposed.clone()) {
             self.edges.push(proposed);
         }
@@ -120,7 +120,7 @@ impl Edges {
 fn block_unexplained(records: &mut [ProposedRecord], edges: &[ProposedEdge], blocked: &BTreeSet<String>) {
     let done: BTreeSet<String> = records
         .iter()
-        .filter(|record| record.state == ProposedState::Done)
+        .filter(|record| record.state.resolution().is_some())
         .map(|record| record.source.clone())
         .collect();
     let waiting: BTreeSet<&str> = edges
@@ -131,11 +131,11 @@ fn block_unexplained(records: &mut [ProposedRecord], edges: &[ProposedEdge], blo
     for record in records {
         let unexplained = blocked.contains(&record.source) && !waiting.contains(record.source.as_str());
         if unexplained && record.state == ProposedState::Open {
-            record.blockers.push(ProposedBlocker {
-                kind: BlockerKind::Imported,
-                reason: "blocked in Beads, and no edge says by what".to_owned(),
-                reopening: Some("resolve it once it is known that nothing is in the way".to_owned()),
-            });
+            record.blockers.push(ProposedBlocker::new(
+                BlockerKind::Imported,
+                "blocked in Beads, and no edge says by what".to_owned(),
+                "resolve it once it is known that nothing is in the way",
+            ));
         }
     }
 }
@@ -147,12 +147,12 @@ fn block_cycles(records: &mut [ProposedRecord], circles: Vec<Vec<usize>>) -> Vec
     for group in circles {
         let members = names(records, &group);
         for &place in &group {
-            if records[place].state != ProposedState::Done {
-                records[place].blockers.push(ProposedBlocker {
-                    kind: BlockerKind::DependencyCycle,
-                    reason: format!("in a cycle of dependencies with {}", listed(&members)),
-                    reopening: Some("remove one of the edges of the cycle".to_owned()),
-                });
+            if records[place].state.resolution().is_none() {
+                records[place].blockers.push(ProposedBlocker::new(
+                    BlockerKind::DependencyCycle,
+                    format!("in a cycle of dependencies with {}", listed(&members)),
+                    "remove one of the edges of the cycle",
+                ));
             }
         }
         named.push(members);

@@ -2,11 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use crate::import::Wrong;
 use crate::model::limits::excerpt;
 use crate::model::time::WallTime;
-
-/// What is wrong with a line, in words that follow "line 17: ".
-pub(super) type Wrong = String;
 
 /// The fields of a line, or of an object in it.
 #[derive(Debug)]

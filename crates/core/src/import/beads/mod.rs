@@ -11,13 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-use super::Report;
 use super::proposal::{Findings, Proposal};
+use super::{Report, malformed};
 use crate::model::ids::Digest;
 use crate::model::limits::{IMPORT_BYTES, IMPORT_RECORDS};
-use crate::model::refusal::{Code, Refusal};
+use crate::model::refusal::Refusal;
 use edges::{Edges, Targets};
 use record::{Line, Record};
+
+/// What helps against a malformed line.
+const CORRECT: &str = "correct this line of the file and import it again";
 
 /// Reads a Beads export. A malformed line refuses the whole text and is named.
 pub fn read(text: &str) -> Result<Proposal, Refusal> {
@@ -45,7 +48,8 @@ pub fn read(text: &str) -> Result<Proposal, Refusal> {
     let edges = edges.finish(&mut proposed, &blocked, &mut findings)?;
     let report = Report { remarks: findings.remarks.sentences(), ..findings.report };
     let digest = Digest(Sha256::digest(text.as_bytes()).into());
-    Ok(Proposal { tracker: "beads", digest, records: proposed, edges, report })
+    let (fleet, projects) = (None, BTreeMap::new());
+    Ok(Proposal { tracker: "beads", fleet, projects, digest, records: proposed, edges, report })
 }
 
 /// The records with their line numbers, each id once (the last line wins), in the order of the lines that won.
@@ -59,7 +63,7 @@ fn records(text: &str, report: &mut Report) -> Result<Vec<(u64, Record)>, Refusa
             continue;
         }
         report.lines += 1;
-        match record::line(line).map_err(|wrong| malformed(number, &wrong))? {
+        match record::line(line).map_err(|wrong| malformed(number, &wrong, CORRECT))? {
             Line::Skipped => report.skipped_lines += 1,
             Line::Record(record) => {
                 if let Some(earlier) = lines.insert(record.id.clone(), number) {
@@ -77,10 +81,4 @@ fn records(text: &str, report: &mut Report) -> Result<Vec<(u64, Record)>, Refusa
     report.unique_ids = lines.len() as u64;
     report.duplicates = duplicates.into_iter().collect();
     Ok(records.into_iter().collect())
-}
-
-fn malformed(line: u64, wrong: &str) -> Refusal {
-    Refusal::new(Code::InvalidInput, format!("line {line}: {wrong}"))
-        .next("correct this line of the file and import it again; nothing was imported")
-        .fact("line", line)
 }

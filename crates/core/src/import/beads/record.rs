@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::fields::{Fields, Wrong};
-use crate::json;
-use crate::model::limits::{LINE_BYTES, excerpt};
+use super::fields::Fields;
+use crate::import::{Wrong, value};
+use crate::model::limits::{JSON_DEPTH, LINE_BYTES, excerpt};
 use crate::model::task::Priority;
 use crate::model::time::WallTime;
 
@@ -82,10 +82,7 @@ impl Record {
 
 /// Reads one line that is not blank.
 pub(super) fn line(text: &str) -> Result<Line, Wrong> {
-    let value = json::read(text.as_bytes()).map_err(|refusal| {
-        let detail = refusal.detail.replace(" at line 1 column ", " at column ");
-        detail.replace("the request is not acceptable JSON", "not acceptable JSON")
-    })?;
+    let value = value(text, JSON_DEPTH)?;
     let mut fields = Fields::of(value, "the record")?;
     if fields.has("_schema") {
         return Ok(Line::Skipped);

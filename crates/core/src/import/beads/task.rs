@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::record::Record;
 use crate::import::proposal::{Deferral, Findings, ProposedEntry, ProposedRecord, ProposedState};
-use crate::model::attempt::EntryKind;
+use crate::model::attempt::{EntryData, EntryKind};
 use crate::model::limits::{LIST_ITEMS, TEXT_BYTES, excerpt};
-use crate::model::task::{Criterion, Details, Kind};
+use crate::model::task::{Criterion, Details, Kind, Resolution};
+use crate::model::time::WallTime;
 
 /// The longest title that Beads itself accepts, in characters. Such a title is stored as it is, although it can have
 /// more bytes than a title that is given to Tenure.
@@ -46,7 +47,7 @@ fn state(record: &Record, kind: Kind, findings: &mut Findings) -> ProposedState 
     }
     if record.is_closed() {
         findings.report.done += 1;
-        return ProposedState::Done;
+        return ProposedState::Over(Resolution::Done);
     }
     if record.is_pinned() {
         findings.report.pinned.push(record.id.clone());
@@ -110,9 +111,15 @@ pub(super) fn proposed(line: u64, record: Record, findings: &mut Findings) -> Pr
         ..Details::default()
     };
     ProposedRecord {
+        identities: vec![record.id.clone()],
         source: record.id,
+        aliases: Vec::new(),
+        there: None,
         line,
         state,
+        successor: None,
+        archived: false,
+        requires: Vec::new(),
         kind,
         priority: record.priority,
         title,
@@ -133,15 +140,16 @@ fn deferral(record: &Record) -> Option<Deferral> {
 
 /// Notes, comments in file order, and why it was closed.
 fn entries(record: &Record) -> Vec<ProposedEntry> {
-    let note = |text: &String, at| ProposedEntry { kind: EntryKind::Note, at, text: text.clone() };
+    let note = |text: &String, at| written(EntryKind::Note, at, text);
     let notes = record.notes.iter().map(|text| note(text, record.updated_at));
     let comments = record.comments.iter().map(|comment| note(&comment.text, comment.at));
-    let closing = record.close_reason.iter().map(|text| ProposedEntry {
-        kind: EntryKind::Completion,
-        at: record.closed_at.or(record.updated_at),
-        text: text.clone(),
-    });
+    let closed_at = record.closed_at.or(record.updated_at);
+    let closing = record.close_reason.iter().map(|text| written(EntryKind::Completion, closed_at, text));
     notes.chain(comments).chain(closing).collect()
+}
+
+fn written(kind: EntryKind, at: Option<WallTime>, text: &str) -> ProposedEntry {
+    ProposedEntry { kind, at, text: text.to_owned(), data: EntryData::default() }
 }
 
 /// Text is stored byte for byte, also where it is longer than what a caller may send; a person is told.

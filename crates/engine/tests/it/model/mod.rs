@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestError, TestRunner};
 
-use self::played::play;
-use self::steps::steps;
+pub use self::played::play;
+pub use self::steps::steps;
 
 /// How many sequences are played unless the environment asks for more.
 const CASES: u32 = 192;
@@ -55,7 +55,7 @@ fn random_commands_do_what_the_model_says() {
     };
     let heard: RefCell<BTreeMap<String, u32>> = RefCell::default();
     let played = TestRunner::new(config).run(&steps(STEPS_MAX), |steps| {
-        let told = play(&steps).map_err(TestCaseError::fail)?;
+        let (_, told) = play(&steps).map_err(TestCaseError::fail)?;
         told.into_iter().for_each(|word| *heard.borrow_mut().entry(word).or_default() += 1);
         Ok(())
     });

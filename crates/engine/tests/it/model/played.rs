@@ -25,9 +25,9 @@ struct Both {
     heard: Vec<String>,
 }
 
-/// Plays steps on both, and returns in words what was heard. Three sessions are open and
+/// Plays steps on both, and returns the engine's store and in words what was heard. Three sessions are open and
 /// three tasks are there when it begins.
-pub fn play(steps: &[Step]) -> Result<Vec<String>, String> {
+pub fn play(steps: &[Step]) -> Result<(World, Vec<String>), String> {
     let mut world = World::in_memory();
     let founder = Agent::new("founder", 99);
     world.done(founder.open());
@@ -52,7 +52,7 @@ pub fn play(steps: &[Step]) -> Result<Vec<String>, String> {
     for (number, step) in steps.iter().enumerate() {
         both.step(step).map_err(|difference| format!("step {number}, {step:?}: {difference}"))?;
     }
-    Ok(both.heard)
+    Ok((both.world, both.heard))
 }
 
 impl Both {

@@ -3,11 +3,14 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use tenure_core::model::backup::Written;
+use tenure_core::model::ids::ProjectKey;
+use tenure_core::model::limits::LIST_ITEMS;
 use tenure_core::model::refusal::Code;
 use tenure_core::wire;
 
 use super::response::{by_status, done, refused};
 use crate::http::backup::{self, Wish};
+use crate::http::export;
 use crate::http::health::{AuditReport, DaemonInfo, Liveness, Readiness, Shutdown, Stopping, Version};
 
 /// The paths of the document that do not come from the list of operations.
@@ -24,6 +27,7 @@ pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
     );
     get(api("/info"), route::<DaemonInfo>("info", &[], generator));
     get(api("/audit"), route::<AuditReport>("audit", &[Code::CannotTell], generator));
+    paths.insert(api(wire::EXPORT), json!({ "get": lines(generator) }));
     paths.insert(api(wire::BACKUPS), json!({ "post": backup(generator) }));
     paths.insert(api("/shutdown"), json!({ "post": shutdown(generator) }));
     paths
@@ -41,6 +45,23 @@ fn backup(generator: &mut SchemaGenerator) -> Value {
     let mut route = described("backup", backup::SUMMARY, &written, backup::REFUSALS);
     let wish = generator.subschema_for::<Wish>();
     route["requestBody"] = json!({ "required": true, "content": { wire::JSON: { "schema": wish } } });
+    route
+}
+
+/// The one answer that is no JSON document.
+fn lines(generator: &mut SchemaGenerator) -> Value {
+    let mut route = described("export", export::SUMMARY, &json!({ "type": "string" }), export::REFUSALS);
+    let content = &mut route["responses"]["200"]["content"];
+    let lines = content[wire::JSON].take();
+    *content = json!({ wire::JSON_LINES: lines });
+    let key = generator.subschema_for::<ProjectKey>();
+    route["parameters"] = json!([{
+        "name": "project",
+        "in": "query",
+        "required": false,
+        "description": "Only this project; repeatable",
+        "schema": { "type": "array", "maxItems": LIST_ITEMS, "items": key },
+    }]);
     route
 }
 

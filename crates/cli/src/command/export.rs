@@ -1,0 +1,223 @@
+//! Writing everything down that is known about tasks: to standard output as it comes, or into a file that has its name
+//! only once it is whole.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Subcommand;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use tempfile::NamedTempFile;
+use tenure_client::export::{Piece, Whole};
+use tenure_client::failure::Failure;
+use tenure_core::model::export::FORMAT;
+use tenure_core::model::ids::ProjectKey;
+use tenure_core::model::limits::{IMPORT_BYTES, LINE_BYTES};
+use tenure_core::model::refusal::{Code, Refusal};
+
+use crate::command::backup::absolute;
+use crate::context::Context;
+use crate::render::Page;
+use crate::screen::Screen;
+use crate::stop::{Stop, usage};
+
+/// What takes longer than this is told about on the way.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// `tenure export …`.
+#[derive(Subcommand)]
+#[command(defer = true)]
+pub enum Command {
+    #[command(after_help = "The same state gives the same bytes. The last line vouches for all others: an\n\
+        output without it was cut off. Events, receipts and sessions are not in it:\n\
+        `tenure backup create` keeps those. An export holds every task and note: keep\n\
+        it where only you can read it.\n\n\
+        Examples:\n  tenure export jsonl --output tasks.jsonl\n  tenure export jsonl --project afc")]
+    Jsonl(Jsonl),
+}
+
+/// Write tasks with all that belongs to them as JSON, one record a line
+#[derive(clap::Args)]
+pub struct Jsonl {
+    /// Only this project; repeatable
+    #[arg(long = "project", value_name = "KEY")]
+    projects: Vec<ProjectKey>,
+    /// Write into this file, which has its name only once it is whole; standard output when absent
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace an earlier export in that place
+    #[arg(long, requires = "output")]
+    replace: bool,
+}
+
+/// What was written into a file.
+#[derive(Serialize, JsonSchema)]
+struct Written {
+    /// The file.
+    file: String,
+    /// How many lines it has.
+    lines: u64,
+    /// How many bytes.
+    bytes: u64,
+    /// Their SHA-256.
+    sha256: String,
+}
+
+/// Runs one.
+pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
+    let Command::Jsonl(Jsonl { projects, output, replace }) = command;
+    match output {
+        Some(file) => into_file(context, &projects, &absolute(&file)?, replace),
+        None => to_output(context, &projects),
+    }
+}
+
+/// The export is JSON itself, so there is no other answer on standard output.
+fn to_output(context: &Context, projects: &[ProjectKey]) -> Result<(), Stop> {
+    if context.screen.json.is_some() {
+        let next = "leave --json out, or name a file with --output: then it tells what was written";
+        return Err(usage("--json has no meaning here: an export is JSON lines", next));
+    }
+    let client = context.client()?;
+    // On a terminal that the lines themselves fill, nothing passes between them.
+    let progress = (!std::io::stdout().is_terminal()).then(|| Progress::new(&context.screen));
+    client.export(projects, &mut |piece| {
+        if let Some(progress) = &progress {
+            progress.tell(piece);
+        }
+        // A line that was cut off has no end, and is given none.
+        match context.screen.lines(piece.line) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
+    context.screen.passed();
+    Ok(())
+}
+
+/// Writes under another name beside the file, and renames that once it is whole.
+fn into_file(context: &Context, projects: &[ProjectKey], file: &Path, replace: bool) -> Result<(), Stop> {
+    context.check_own::<Written>()?;
+    refuse_other(file, replace)?;
+    let writing = |error: std::io::Error| unwritable(file, &error);
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let draft =
+        tempfile::Builder::new().prefix(".").suffix(".tenure-draft").tempfile_in(folder).map_err(writing)?;
+    let client = context.client()?;
+    let progress = Progress::new(&context.screen);
+    let (mut out, mut failed) = (BufWriter::new(draft), None);
+    let read = client.export(projects, &mut |piece| {
+        progress.tell(piece);
+        match out.write_all(piece.line) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    context.screen.passed();
+    failed.map_or(Ok(()), |error| Err(writing(error)))?;
+    let whole = read?.expect("it is read to its end unless writing failed");
+    let draft = out.into_inner().map_err(|error| writing(error.into_error()))?;
+    publish(draft, file, replace).map_err(writing)?;
+    told(context, file, &whole)
+}
+
+/// Gives a draft its name, durably.
+fn publish(draft: NamedTempFile, file: &Path, replace: bool) -> std::io::Result<()> {
+    draft.as_file().sync_all()?;
+    let named = if replace { draft.persist(file) } else { draft.persist_noclobber(file) };
+    named.map_err(|error| error.error)?;
+    File::open(file.parent().unwrap_or(Path::new("/")))?.sync_all()
+}
+
+fn told(context: &Context, file: &Path, whole: &Whole) -> Result<(), Stop> {
+    let written = Written {
+        file: file.display().to_string(),
+        lines: whole.lines,
+        bytes: whole.bytes,
+        sha256: whole.sha256.to_string(),
+    };
+    let mut page = Page::new();
+    page.line(&format!("an export was written: {}", written.file));
+    page.field("lines", &written.lines.to_string());
+    page.field("size", &format!("{} bytes", written.bytes));
+    page.field("sha256", &written.sha256);
+    if written.bytes > IMPORT_BYTES as u64 {
+        let more =
+            format!("one import takes {IMPORT_BYTES} bytes: to import it, export fewer projects at once");
+        page.field("look at", &more);
+    }
+    context.print_own(&written, &page.finish())
+}
+
+/// Refuses a name that is taken, unless by an earlier export that is to be replaced.
+fn refuse_other(file: &Path, replace: bool) -> Result<(), Stop> {
+    let found = match file.symlink_metadata() {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unwritable(file, &error)),
+    };
+    let shown = file.display();
+    if !replace {
+        let taken = Refusal::new(Code::AlreadyExists, format!("{shown} is there already"));
+        return Err(taken.next("name another file, or replace an earlier export with --replace").into());
+    }
+    if found.is_file() && is_export(file) {
+        return Ok(());
+    }
+    let other = Refusal::new(Code::AlreadyExists, format!("{shown} is no earlier export"));
+    Err(other.next("name another file; nothing but an export is replaced").into())
+}
+
+/// Whether a file begins as an export does.
+fn is_export(file: &Path) -> bool {
+    let mut line = Vec::new();
+    let read = File::open(file)
+        .and_then(|file| BufReader::new(file.take(LINE_BYTES as u64)).read_until(b'\n', &mut line));
+    let header: Value = read.ok().and_then(|_| serde_json::from_slice(&line).ok()).unwrap_or_default();
+    header["format"] == FORMAT
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> Stop {
+    let detail = format!("{}: {error}", file.display());
+    let (code, next) = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            (Code::DiskFull, "make room, and repeat the command")
+        }
+        ErrorKind::AlreadyExists => (Code::AlreadyExists, "name another file"),
+        ErrorKind::NotFound
+        | ErrorKind::NotADirectory
+        | ErrorKind::IsADirectory
+        | ErrorKind::PermissionDenied
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::InvalidFilename
+        | ErrorKind::InvalidInput => (Code::InvalidInput, "name a file in a folder that you can write to"),
+        _ => return Failure::cannot_tell(detail, "check the disk, and repeat the command").into(),
+    };
+    Refusal::new(code, detail).next(next).into()
+}
+
+/// Tells a person at a terminal how far a long export is.
+struct Progress<'a> {
+    screen: &'a Screen,
+    began: Instant,
+}
+
+impl<'a> Progress<'a> {
+    fn new(screen: &'a Screen) -> Self {
+        screen.passing("the daemon gathers the export …");
+        Self { screen, began: Instant::now() }
+    }
+
+    fn tell(&self, piece: Piece<'_>) {
+        if self.began.elapsed() > SILENCE {
+            self.screen.passing(&format!("reading: {} of {} MiB …", piece.done >> 20, piece.all >> 20));
+        }
+    }
+}
