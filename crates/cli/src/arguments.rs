@@ -7,8 +7,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
 use crate::command::{
-    audit, backup, blocker, call, config, demo, dependency, digest, doctor, help, import, init, ownership,
-    project, queue, record, restore, run, serve, session, start, task, version, wait,
+    audit, backup, blocker, call, config, demo, dependency, digest, doctor, help, import, init, label,
+    ownership, project, queue, record, restore, run, serve, session, start, task, version, wait,
 };
 use crate::context::Context;
 use crate::interrupt;
@@ -75,6 +75,9 @@ enum Command {
     /// Write tasks down, change them, end them without an attempt
     #[command(subcommand)]
     Task(Box<task::Command>),
+    /// What tasks are marked with
+    #[command(subcommand)]
+    Label(label::Command),
     /// Say which tasks wait for which
     #[command(subcommand)]
     Dependency(dependency::Command),
@@ -166,6 +169,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Attempts(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::History(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Task(command)) => task::run(*command, context),
+        Some(Command::Label(command)) => label::run(command, context),
         Some(Command::Dependency(command)) => dependency::run(command, context),
         Some(Command::Blocker(command)) => blocker::run(command, context),
         Some(Command::Project(command)) => project::run(command, context),

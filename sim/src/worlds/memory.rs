@@ -378,6 +378,8 @@ fn load_page(rows: &Rows, set: &mut WorkingSet, page: Page, now: Now) {
         | Page::Before { .. }
         | Page::Kept { .. }
         | Page::Tasks { .. }
+        | Page::Labelled { .. }
+        | Page::Labels { .. }
         | Page::OpenChild { .. } => {
             unreachable!("these worlds ask no questions and have no objectives: {page:?}")
         }

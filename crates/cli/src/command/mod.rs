@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod help;
 pub mod import;
 pub mod init;
+pub mod label;
 pub mod ownership;
 pub mod project;
 pub mod queue;

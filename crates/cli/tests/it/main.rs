@@ -4,6 +4,7 @@ mod answers;
 mod backups;
 mod daemons;
 mod endings;
+mod finding;
 mod place;
 mod stories;
 mod surfaces;

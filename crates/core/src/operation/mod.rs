@@ -9,6 +9,7 @@ pub mod arguments;
 pub mod catalog;
 pub mod digest;
 pub mod graph;
+pub mod label;
 pub mod ownership;
 pub mod project;
 pub mod queue;

@@ -23,6 +23,7 @@ pub mod fields;
 pub mod finish;
 pub mod graph;
 pub mod holding;
+pub mod label;
 pub mod lookup;
 pub mod next;
 pub mod patience;

@@ -8,7 +8,7 @@ use crate::model::handle::Handle;
 use crate::model::ids::{
     AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
 };
-use crate::model::task::{Queue, Rank};
+use crate::model::task::{LabelCount, Queue, Rank};
 use crate::model::time::WallTime;
 
 /// Which queue of a project a window looks into.
@@ -144,6 +144,28 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// Tasks of a project in one of some queues that have all of some labels, by number.
+    Labelled {
+        /// The project.
+        project: ProjectKey,
+        /// All of these labels; at least one.
+        labels: Vec<String>,
+        /// In any of these queues.
+        queues: Vec<Queue>,
+        /// Only tasks after this number.
+        after: u64,
+        /// At most so many.
+        count: u32,
+    },
+    /// The labels of a project in their order, with the tasks that have each counted.
+    Labels {
+        /// The project.
+        project: ProjectKey,
+        /// Only labels after this one.
+        after: String,
+        /// At most so many.
+        count: u32,
+    },
     /// Edges of one kind on one side of a task, in the order of the other tasks.
     Edges {
         /// From which side.
@@ -197,6 +219,8 @@ pub enum Rows {
     Happened(Vec<StoredEvent>, u64),
     /// Edges, and how many there are of their kind on this side.
     Edges(Vec<Dependency>, u64),
+    /// Labels, with the tasks that have each counted.
+    Labels(Vec<LabelCount>),
     /// Ids of tasks; the rows themselves are loaded with them.
     Tasks(Vec<TaskId>),
     /// Keys of projects; the rows themselves are loaded with them.
@@ -229,6 +253,13 @@ impl Rows {
     pub fn edges(&self) -> (&[Dependency], u64) {
         let Self::Edges(edges, total) = self else { unreachable!("a page of edges holds edges") };
         (edges, *total)
+    }
+
+    /// The labels of a page of labels.
+    #[must_use]
+    pub fn labels(&self) -> &[LabelCount] {
+        let Self::Labels(labels) = self else { unreachable!("a page of labels holds labels") };
+        labels
     }
 
     /// The ids of a page of tasks.

@@ -8,7 +8,7 @@ use tenure_core::working_set::{Page, Rows, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Stored, load_by_key};
-use super::{body, event, graph, project, queue, receipt, session, task};
+use super::{body, event, graph, label, project, queue, receipt, session, task};
 
 /// Loads a page with the rows that it names.
 pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
@@ -38,6 +38,15 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             let ids = tasks.iter().map(|task| task.id.clone()).collect();
             tasks.into_iter().for_each(|task| set.tasks.load(task));
             Rows::Tasks(ids)
+        }
+        Page::Labelled { project, labels, queues, after, count } => {
+            let tasks = label::labelled(driver, (project, labels), queues, *after, *count)?;
+            let ids = tasks.iter().map(|task| task.id.clone()).collect();
+            tasks.into_iter().for_each(|task| set.tasks.load(task));
+            Rows::Tasks(ids)
+        }
+        Page::Labels { project, after, count } => {
+            Rows::Labels(label::counts(driver, project, after, *count)?)
         }
         Page::Edges { side, kind, after, count } => {
             let (edges, total) = graph::edges(driver, (side, *kind), after.as_ref(), *count)?;

@@ -6,6 +6,7 @@ mod chain;
 mod digest;
 mod failures;
 mod folder;
+mod labels;
 mod loop_of_work;
 mod model;
 mod neighbours;

@@ -7,7 +7,7 @@ use tenure_engine::execute::prepare;
 use tenure_engine::store::rows::{Lookup, Stored};
 use tenure_engine::store::sqlite::Sqlite;
 use tenure_engine::store::{
-    attempt, body, entry, event, graph, page, project, queue, receipt, session, task,
+    attempt, body, entry, event, fill, graph, label, page, project, queue, receipt, session, task,
 };
 
 use crate::world::StillClocks;
@@ -79,6 +79,17 @@ fn lists_and_the_record_are_read_in_order_without_sorting() {
     for sql in [page::BY_NUMBER, event::AFTER, event::AFTER_OF_TASK, event::NEWEST, event::NEWEST_OF_TASK] {
         assert!(!plan(sql).contains("TEMP B-TREE"), "{sql}");
     }
+}
+
+#[test]
+fn labelled_tasks_and_labels_are_read_in_order_without_sorting() {
+    for labels in [1, 3] {
+        check(&label::labelled_text(labels), "label_tasks (project=? AND label=? AND number>?)");
+        assert!(!plan(&label::labelled_text(labels)).contains("TEMP B-TREE"), "{labels}");
+    }
+    check(label::COUNTS, "label_tasks (project=? AND label>?)");
+    assert!(!plan(label::COUNTS).contains("TEMP B-TREE"), "{}", plan(label::COUNTS));
+    check(&fill::BODIES_AFTER.replace("{columns}", "title"), "(task>?)");
 }
 
 #[test]

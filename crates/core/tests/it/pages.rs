@@ -1,0 +1,137 @@
+//! The pages of a world without a store: plain scans of what there is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_core::envelope::Call;
+use tenure_core::model::attempt::AttemptState;
+use tenure_core::model::dependency::DependencyKind;
+use tenure_core::model::event::StoredEvent;
+use tenure_core::model::ids::TaskId;
+use tenure_core::model::task::{LabelCount, folded_title};
+use tenure_core::working_set::records::Side;
+use tenure_core::working_set::{Page, Rows};
+
+use crate::world::World;
+
+impl World {
+    pub fn page(&self, page: &Page, call: &Call) -> Rows {
+        let set = &self.set;
+        match page {
+            Page::Events { after, task, .. } => {
+                let wanted = set.events.iter().filter(|stored| {
+                    stored.event.number > *after && (task.is_none() || stored.event.task == *task)
+                });
+                Rows::Events(wanted.cloned().collect(), false)
+            }
+            Page::NewestEvents { task, count } => {
+                let wanted =
+                    set.events.iter().rev().filter(|stored| task.is_none() || stored.event.task == *task);
+                let mut newest: Vec<_> = wanted.take(*count as usize).cloned().collect();
+                newest.reverse();
+                Rows::Events(newest, false)
+            }
+            Page::Happened { project, kinds, after, count } => {
+                let mut newest: BTreeMap<TaskId, StoredEvent> = BTreeMap::new();
+                for stored in set.events.iter().filter(|stored| {
+                    let event = &stored.event;
+                    event.number > *after
+                        && event.project.as_ref() == Some(project)
+                        && kinds.contains(&event.kind)
+                }) {
+                    newest.extend(stored.event.task.clone().map(|task| (task, stored.clone())));
+                }
+                let total = newest.len() as u64;
+                let mut events: Vec<_> = newest.into_values().collect();
+                events.sort_by_key(|stored| std::cmp::Reverse(stored.event.number));
+                events.truncate(*count as usize);
+                Rows::Happened(events, total)
+            }
+            Page::Before { moment } => {
+                let last = set.events.iter().rfind(|stored| stored.event.wall_time < *moment);
+                Rows::Events(last.cloned().into_iter().collect(), false)
+            }
+            Page::Kept { project, .. } => {
+                let open = set.blockers.rows().filter(|blocker| blocker.resolved_at.is_none());
+                let tasks: BTreeSet<TaskId> = open.map(|blocker| blocker.task.clone()).collect();
+                Rows::Tasks(tasks.into_iter().filter(|task| task.project == *project).collect())
+            }
+            Page::Tasks { project, queues, after, .. } => {
+                let mut ids: Vec<TaskId> = set
+                    .tasks
+                    .rows()
+                    .filter(|task| task.id.project == *project && task.id.number > *after)
+                    .filter(|task| queues.contains(&task.queue()))
+                    .map(|task| task.id.clone())
+                    .collect();
+                ids.sort_by_key(|id| id.number);
+                Rows::Tasks(ids)
+            }
+            Page::Labelled { project, labels, queues, after, .. } => {
+                let bodies = set.bodies.rows().filter(|body| {
+                    let in_place = body.task.project == *project && body.task.number > *after;
+                    in_place && labels.iter().all(|label| body.details.labels.contains(label))
+                });
+                let tasks = bodies.filter_map(|body| set.tasks.get(&body.task).flatten());
+                let mut ids: Vec<TaskId> =
+                    tasks.filter(|task| queues.contains(&task.queue())).map(|task| task.id.clone()).collect();
+                ids.sort_by_key(|id| id.number);
+                Rows::Tasks(ids)
+            }
+            Page::Labels { project, after, count } => {
+                let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+                for body in set.bodies.rows().filter(|body| body.task.project == *project) {
+                    let task = set.tasks.get(&body.task).flatten().expect("a body belongs to a task");
+                    for label in body.details.labels.iter().collect::<BTreeSet<_>>() {
+                        let (unfinished, finished) = counts.entry(label.clone()).or_default();
+                        *if task.lifecycle.is_finished() { finished } else { unfinished } += 1;
+                    }
+                }
+                let rest = counts.into_iter().filter(|(label, _)| label > after).take(*count as usize);
+                let count = |(label, (unfinished, finished))| LabelCount { label, unfinished, finished };
+                Rows::Labels(rest.map(count).collect())
+            }
+            Page::Edges { side, kind, after, count } => {
+                let known = set.dependencies.known(side).into_iter().filter(|edge| edge.kind == *kind);
+                let mut edges: Vec<_> = known.cloned().collect();
+                edges.sort_by(|a, b| side.other(a).cmp(side.other(b)));
+                let total = edges.len() as u64;
+                edges.retain(|edge| after.as_ref().is_none_or(|after| side.other(edge) > after));
+                edges.truncate(*count as usize);
+                Rows::Edges(edges, total)
+            }
+            Page::OpenChild { of } => {
+                let edges = set.dependencies.known(&Side::On(of.clone())).into_iter();
+                let required = edges.filter(|edge| edge.kind == DependencyKind::Parent && !edge.optional);
+                let children = required.filter_map(|edge| set.tasks.get(&edge.task).flatten());
+                let open = children.filter(|child| !child.lifecycle.is_finished());
+                Rows::Tasks(open.map(|child| child.id.clone()).take(1).collect())
+            }
+            Page::Titled { project, title } => {
+                let same = set
+                    .bodies
+                    .rows()
+                    .filter(|body| body.task.project == *project && folded_title(&body.title) == *title);
+                Rows::Tasks(same.map(|body| body.task.clone()).collect())
+            }
+            Page::Projects => {
+                Rows::Projects(set.projects.rows().map(|project| project.key.clone()).collect())
+            }
+            Page::Sessions { .. } => {
+                Rows::Sessions(set.sessions.rows().filter(|s| s.open).map(|s| s.id.clone()).collect())
+            }
+            Page::AgedReceipts { before, .. } => {
+                let aged =
+                    set.receipts.rows().filter(|receipt| receipt.at < *before && receipt.answer.is_some());
+                Rows::Receipts(aged.map(|r| (r.principal.clone(), r.operation_id.clone())).collect())
+            }
+            Page::Overdue { .. } => {
+                let overdue = set.tasks.rows().filter(|task| {
+                    let attempt = task.current_attempt().and_then(|id| set.attempts.get(&id).flatten());
+                    attempt.is_some_and(|a| a.state == AttemptState::Active && !a.is_live(call.now.fleet))
+                        || task.deferred_until.is_some_and(|until| until <= call.now.wall)
+                });
+                Rows::Tasks(overdue.map(|task| task.id.clone()).collect())
+            }
+        }
+    }
+}
