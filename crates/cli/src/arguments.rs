@@ -8,7 +8,7 @@ use tenure_client::place::Wish;
 
 use crate::command::{
     audit, backup, blocker, call, config, demo, dependency, digest, doctor, help, import, init, label,
-    ownership, project, queue, record, restore, run, serve, session, start, task, version, wait,
+    ownership, project, queue, record, restore, run, search, serve, session, start, task, version, wait,
 };
 use crate::context::Context;
 use crate::interrupt;
@@ -60,6 +60,7 @@ enum Command {
     Release(ownership::Release),
     Close(Box<ownership::Close>),
     Show(task::Show),
+    Search(search::Search),
     Explain(queue::Explain),
     Next(queue::Next),
     Wait(wait::Wait),
@@ -161,6 +162,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Release(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Close(close)) => ownership::close(*close, context),
         Some(Command::Show(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Search(command)) => search::run(command, context),
         Some(Command::Explain(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Next(next)) => context.perform(&next.resolve(context)?),
         Some(Command::Wait(command)) => wait::run(command, context),

@@ -19,6 +19,7 @@ pub mod queue;
 pub mod record;
 pub mod restore;
 pub mod run;
+pub mod search;
 pub mod serve;
 pub mod session;
 pub mod start;

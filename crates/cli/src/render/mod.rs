@@ -8,6 +8,7 @@ mod ownership;
 mod page;
 pub mod plain;
 mod record;
+mod search;
 mod task;
 pub mod time;
 

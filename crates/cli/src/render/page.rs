@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use tenure_core::search::excerpt::Piece;
+
 use super::{Show, plain};
 
 /// Width of a line when no terminal says otherwise.
@@ -16,6 +18,17 @@ const COLUMN_MIN: usize = 8;
 pub struct Page {
     text: String,
     width: Option<usize>,
+    /// Whether what was looked for stands out.
+    is_bold: bool,
+}
+
+/// What makes a text stand out on a terminal, and what ends that.
+const BOLD: [&str; 2] = ["\x1b[1m", "\x1b[22m"];
+
+/// Whether a terminal may be told how to show something.
+fn may_be_styled() -> bool {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    variable("NO_COLOR").is_none() && variable("TERM").is_some_and(|terminal| terminal != "dumb")
 }
 
 impl Page {
@@ -24,7 +37,7 @@ impl Page {
         let width = std::io::stdout()
             .is_terminal()
             .then(|| terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0)));
-        Self { text: String::new(), width }
+        Self { text: String::new(), width, is_bold: width.is_some() && may_be_styled() }
     }
 
     /// The page of one answer.
@@ -37,7 +50,7 @@ impl Page {
     /// A page of this width.
     #[cfg(test)]
     pub fn of_width(width: usize) -> Self {
-        Self { text: String::new(), width: Some(width) }
+        Self { text: String::new(), width: Some(width), is_bold: false }
     }
 
     /// Writes one line.
@@ -68,8 +81,42 @@ impl Page {
         self.rows(&whole);
     }
 
+    /// Writes a line in pieces, of which some stand out where a terminal can show that.
+    pub fn pieces(&mut self, lead: &str, pieces: &[Piece]) {
+        let whole = |piece: &Piece| plain::line(&piece.text);
+        let line: String = std::iter::once(plain::line(lead)).chain(pieces.iter().map(whole)).collect();
+        let kept = self.width.map_or_else(|| line.clone(), |width| cut(&line, width));
+        let (shown, end) =
+            if kept == line { (kept.as_str(), "") } else { kept.split_at(kept.len() - '…'.len_utf8()) };
+        let mut rest = shown;
+        let mut next = |text: &str| {
+            let (now, later) = rest.split_at(text.len().min(rest.len()));
+            rest = later;
+            now
+        };
+        self.text.push_str(next(&plain::line(lead)));
+        for piece in pieces {
+            let text = next(&whole(piece));
+            let stands_out = piece.hit && self.is_bold && !text.is_empty();
+            let [begin, end] = if stands_out { BOLD } else { [""; 2] };
+            self.text.extend([begin, text, end]);
+        }
+        self.text.push_str(end);
+        self.text.truncate(self.text.trim_end_matches(' ').len());
+        self.text.push('\n');
+    }
+
     /// Writes rows in columns.
     pub fn rows<const N: usize>(&mut self, rows: &[[String; N]]) {
+        self.rows_each_with(rows, |_, _| {});
+    }
+
+    /// Writes rows in columns, and after each what belongs to the row of this place.
+    pub fn rows_each_with<const N: usize>(
+        &mut self,
+        rows: &[[String; N]],
+        mut after: impl FnMut(&mut Self, usize),
+    ) {
         let rows: Vec<[String; N]> =
             rows.iter().map(|row| row.clone().map(|cell| plain::line(&cell))).collect();
         let mut widths: [usize; N] =
@@ -78,7 +125,7 @@ impl Page {
             let others: usize = widths[..N - 1].iter().map(|width| width + 2).sum();
             widths[N - 1] = widths[N - 1].min(width.saturating_sub(others).max(COLUMN_MIN));
         }
-        for row in &rows {
+        for (place, row) in rows.iter().enumerate() {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(widths) {
                 let cell = cut(cell, width);
@@ -88,6 +135,7 @@ impl Page {
             }
             self.text.push_str(line.trim_end());
             self.text.push('\n');
+            after(self, place);
         }
     }
 
@@ -116,6 +164,22 @@ fn cut(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_looked_for_stands_out_and_the_line_fits() {
+        let piece = |text: &str, hit| Piece { text: text.to_owned(), hit };
+        let pieces = [piece("a \u{1b}[2J", false), piece("家家", true), piece(" and so on and on", false)];
+        let line = |is_bold, width| {
+            let mut page = Page { text: String::new(), width, is_bold };
+            page.pieces("  note: ", &pieces);
+            page.finish()
+        };
+        assert_eq!(line(false, None), "  note: a \\x1b[2J家家 and so on and on\n");
+        assert_eq!(line(true, Some(25)), "  note: a \\x1b[2J\x1b[1m家家\x1b[22m an…\n");
+        assert_eq!(line(true, Some(20)), "  note: a \\x1b[2J\x1b[1m家\x1b[22m…\n");
+        assert_eq!(line(true, Some(12)), "  note: a \\…\n");
+        assert_eq!(line(false, Some(40)), line(false, None));
+    }
 
     #[test]
     fn columns_line_up_by_grapheme_and_fit_the_width() {

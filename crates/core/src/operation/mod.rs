@@ -14,6 +14,7 @@ pub mod ownership;
 pub mod project;
 pub mod queue;
 pub mod record;
+pub mod search;
 pub mod session;
 pub mod task;
 pub mod view;

@@ -32,6 +32,7 @@ pub mod queue;
 pub mod readiness;
 pub mod record;
 pub mod restore;
+pub mod search;
 pub mod session;
 pub mod status;
 pub mod task;
@@ -75,12 +76,14 @@ fn calling_session(call: &Call) -> Option<SessionId> {
 
 /// How many rows a list shows: what was asked for, within the limit.
 fn page_rows(limit: Option<u32>) -> Result<u32, Refusal> {
-    use crate::model::limits::{PAGE_ROWS, PAGE_ROWS_DEFAULT};
+    rows_within(limit, crate::model::limits::PAGE_ROWS, "ask in pages")
+}
+
+/// The same for a list that has a limit of its own.
+fn rows_within(limit: Option<u32>, most: u32, remedy: &str) -> Result<u32, Refusal> {
     match limit {
-        None => Ok(PAGE_ROWS_DEFAULT),
-        Some(rows) if (1..=PAGE_ROWS).contains(&rows) => Ok(rows),
-        Some(rows) => {
-            Err(Refusal::field("limit", &format!("is {rows}, not 1 to {PAGE_ROWS}"), "ask in pages"))
-        }
+        None => Ok(crate::model::limits::PAGE_ROWS_DEFAULT),
+        Some(rows) if (1..=most).contains(&rows) => Ok(rows),
+        Some(rows) => Err(Refusal::field("limit", &format!("is {rows}, not 1 to {most}"), remedy)),
     }
 }

@@ -10,6 +10,7 @@ use crate::model::ids::{
 };
 use crate::model::task::{LabelCount, Queue, Rank};
 use crate::model::time::WallTime;
+use crate::search::query::Query;
 
 /// Which queue of a project a window looks into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +75,8 @@ pub enum Need {
         /// At most so many.
         count: u32,
     },
+    /// An entry of a task's record.
+    Entry(EventNumber),
     /// The receipt of an operation.
     Receipt(PrincipalName, OperationId),
     /// The next rows of a queue.
@@ -157,6 +160,17 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// The tasks that answer a query, the best first.
+    Found {
+        /// What is asked for.
+        query: Query,
+        /// Only tasks of this project.
+        project: Option<ProjectKey>,
+        /// Only tasks in any of these queues.
+        queues: Vec<Queue>,
+        /// At most so many.
+        count: u32,
+    },
     /// The labels of a project in their order, with the tasks that have each counted.
     Labels {
         /// The project.
@@ -219,6 +233,8 @@ pub enum Rows {
     Happened(Vec<StoredEvent>, u64),
     /// Edges, and how many there are of their kind on this side.
     Edges(Vec<Dependency>, u64),
+    /// Tasks that answer a query, and how many there are.
+    Found(Vec<Found>, u64),
     /// Labels, with the tasks that have each counted.
     Labels(Vec<LabelCount>),
     /// Ids of tasks; the rows themselves are loaded with them.
@@ -255,6 +271,13 @@ impl Rows {
         (edges, *total)
     }
 
+    /// The tasks of a page of what was found, and how many there are in all.
+    #[must_use]
+    pub fn found(&self) -> (&[Found], u64) {
+        let Self::Found(tasks, total) = self else { unreachable!("a page of what was found holds tasks") };
+        (tasks, *total)
+    }
+
     /// The labels of a page of labels.
     #[must_use]
     pub fn labels(&self) -> &[LabelCount] {
@@ -289,6 +312,15 @@ impl Rows {
         let Self::Receipts(keys) = self else { unreachable!("a page of receipts holds receipts") };
         keys
     }
+}
+
+/// A task that answers a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The task.
+    pub task: TaskId,
+    /// The entry that answers best; title and description do when absent.
+    pub entry: Option<EventNumber>,
 }
 
 /// How many of a project's tasks changed their status by the mere passing of time.

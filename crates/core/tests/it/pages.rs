@@ -7,9 +7,10 @@ use tenure_core::model::attempt::AttemptState;
 use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::event::StoredEvent;
 use tenure_core::model::ids::TaskId;
-use tenure_core::model::task::{LabelCount, folded_title};
+use tenure_core::model::task::{Body, LabelCount, folded_title};
+use tenure_core::search::excerpt::excerpt;
 use tenure_core::working_set::records::Side;
-use tenure_core::working_set::{Page, Rows};
+use tenure_core::working_set::{Found, Page, Rows};
 
 use crate::world::World;
 
@@ -76,6 +77,30 @@ impl World {
                     tasks.filter(|task| queues.contains(&task.queue())).map(|task| task.id.clone()).collect();
                 ids.sort_by_key(|id| id.number);
                 Rows::Tasks(ids)
+            }
+            Page::Found { query, project, queues, count } => {
+                // A plain scan. What answers a word in the body or else in the first entry is told; nothing is ranked.
+                let wanted = |task: &&Body| {
+                    let row = set.tasks.get(&task.task).flatten();
+                    project.as_ref().is_none_or(|project| task.task.project == *project)
+                        && row.is_some_and(|row| queues.contains(&row.queue()))
+                };
+                let mut found = Vec::new();
+                for body in set.bodies.rows().filter(wanted) {
+                    let entries = set.entries.known(&body.task);
+                    let own = [body.title.as_str(), body.description.as_str()];
+                    let texts: Vec<&str> =
+                        own.into_iter().chain(entries.iter().map(|entry| entry.text.as_str())).collect();
+                    if query.is_answered_by(&texts) {
+                        let any = |text: &str| excerpt(text, query).is_some();
+                        let entry = entries.iter().find(|entry| any(&entry.text)).map(|entry| entry.number);
+                        let entry = entry.filter(|_| !own.into_iter().any(any));
+                        found.push(Found { task: body.task.clone(), entry });
+                    }
+                }
+                let total = found.len() as u64;
+                found.truncate(*count as usize);
+                Rows::Found(found, total)
             }
             Page::Labels { project, after, count } => {
                 let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();

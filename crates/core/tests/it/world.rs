@@ -263,6 +263,7 @@ impl World {
                 let total = known.filter(|entry| kinds.contains(&entry.kind)).count() as u64;
                 set.newest.insert((task, kinds), Newest { count: u32::MAX, total });
             }
+            Need::Entry(number) => set.entries.load_absent(number),
             Need::Receipt(principal, operation) => set.receipts.load_absent((principal, operation)),
             Need::Queue { project, source, after, .. } => {
                 let window = Window { from: after, to: Rank::FIRST, complete: true };

@@ -22,6 +22,7 @@ pub mod project;
 pub mod queue;
 pub mod receipt;
 pub mod rows;
+pub mod search;
 pub mod session;
 pub mod sqlite;
 pub mod task;
@@ -60,6 +61,7 @@ pub fn flush(driver: &mut dyn Driver, set: &WorkingSet) -> Result<(), StoreError
     rows::flush(driver, &set.blockers)?;
     rows::flush(driver, &set.attempts)?;
     rows::flush(driver, &set.entries)?;
+    search::keep(driver, written(&set.bodies), written(&set.entries))?;
     event::append(driver, &set.events)?;
     rows::flush(driver, &set.receipts)?;
     fleet::save(driver, &set.fleet)

@@ -16,6 +16,7 @@ mod records;
 mod replacing;
 mod restoring;
 mod scene;
+mod search;
 mod statements;
 mod world;
 mod writing;

@@ -3,11 +3,12 @@
 use tenure_core::model::attempt::Entry;
 use tenure_core::model::event::Receipt;
 use tenure_core::model::task::Task;
+use tenure_core::search::query::Query;
 use tenure_engine::execute::prepare;
 use tenure_engine::store::rows::{Lookup, Stored};
 use tenure_engine::store::sqlite::Sqlite;
 use tenure_engine::store::{
-    attempt, body, entry, event, fill, graph, label, page, project, queue, receipt, session, task,
+    attempt, body, entry, event, fill, graph, label, page, project, queue, receipt, search, session, task,
 };
 
 use crate::world::StillClocks;
@@ -90,6 +91,22 @@ fn labelled_tasks_and_labels_are_read_in_order_without_sorting() {
     check(label::COUNTS, "label_tasks (project=? AND label>?)");
     assert!(!plan(label::COUNTS).contains("TEMP B-TREE"), "{}", plan(label::COUNTS));
     check(&fill::BODIES_AFTER.replace("{columns}", "title"), "(task>?)");
+}
+
+#[test]
+fn a_search_reads_what_its_words_lead_to_and_nothing_else() {
+    for (query, in_project) in [("one", false), ("one \"two three\" -four -five", true)] {
+        let query = Query::read(query).expect("a query");
+        let steps = store().plan(&search::text_for(&query, in_project)).expect("a statement");
+        for step in &steps {
+            let looks_up = !step.starts_with("SCAN")
+                || step.contains("VIRTUAL TABLE INDEX 0:M")
+                || ["SCAN hit", "SCAN best", "SCAN task_score"].contains(&step.as_str())
+                || step.starts_with("SCAN (subquery");
+            assert!(looks_up, "{step}\n{}", steps.join("\n"));
+        }
+    }
+    check(search::OF_BODIES.text(64), "INDEX passage_body (task=?)");
 }
 
 #[test]
