@@ -7,8 +7,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
 use crate::command::{
-    audit, backup, blocker, call, config, demo, dependency, digest, doctor, help, import, init, label,
-    ownership, project, queue, record, restore, run, search, serve, session, start, task, version, wait,
+    audit, backup, blocker, call, commits, config, demo, dependency, digest, doctor, help, import, init,
+    label, ownership, project, queue, record, restore, run, search, serve, session, start, task, version,
+    wait,
 };
 use crate::context::Context;
 use crate::interrupt;
@@ -93,6 +94,7 @@ enum Command {
     Session(session::Command),
     Events(record::Events),
     Digest(digest::Digest),
+    Commits(commits::Commits),
     Stats(record::Statistics),
     /// Check the record
     #[command(subcommand)]
@@ -178,6 +180,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Session(command)) => session::run(command, context),
         Some(Command::Events(events)) => record::events(events, context),
         Some(Command::Digest(command)) => digest::run(command, context),
+        Some(Command::Commits(command)) => commits::run(command, context),
         Some(Command::Stats(statistics)) => context.perform(&statistics),
         Some(Command::Audit(audit::Command::Verify)) => audit::verify(context),
         Some(Command::Backup(command)) => backup::run(&command, context),

@@ -382,6 +382,7 @@ fn load_page(rows: &Rows, set: &mut WorkingSet, page: Page, now: Now) {
         | Page::Labelled { .. }
         | Page::Labels { .. }
         | Page::Found { .. }
+        | Page::Completions { .. }
         | Page::OpenChild { .. } => {
             unreachable!("these worlds ask no questions and have no objectives: {page:?}")
         }

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod backup;
 pub mod blocker;
 pub mod call;
+pub mod commits;
 pub mod config;
 pub mod demo;
 pub mod dependency;

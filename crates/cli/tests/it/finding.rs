@@ -1,4 +1,4 @@
-//! Work found again on the command line: by words and by labels.
+//! Work found again on the command line: by words, by labels, by its commits.
 
 use crate::place::Place;
 
@@ -85,4 +85,44 @@ fn labels_are_listed_and_list_tasks() {
     let both = place.json("ada", &["task", "list", "--label", "ui", "-l", "phase 2"]);
     assert_eq!(both["tasks"].as_array().map(Vec::len), Some(1));
     assert_eq!(place.ok("ada", &["task", "list", "--label", "UI"]).out, "no tasks\n");
+}
+
+#[test]
+fn the_commits_of_a_label_tell_whether_they_are_all() {
+    let place = Place::bound();
+    for title in [EVIL, "without a commit", "open"] {
+        place.task(title, &["--label", "ui", "--alias", &title.replace(char::is_control, "")]);
+    }
+    place.ok("ada", &["close", "afc-1", "--revision", "1", "--commit", "0123456789abcdef"]);
+    place.ok("ada", &["close", "afc-2", "--revision", "1"]);
+    let listed = place.ok("ada", &["commits", "--label", "ui"]);
+    assert!(listed.out.contains("0123456789abcdef  afc-1") && is_harmless(&listed.out), "{}", listed.out);
+    assert!(
+        listed
+            .out
+            .ends_with("1 task landed, 1 closed without a commit (--missing lists them), 1 unfinished\n"),
+        "{}",
+        listed.out
+    );
+    let missing = place.ok("ada", &["commits", "--label", "ui", "--missing"]);
+    assert!(
+        missing.out.contains("without a commit") && !missing.out.contains("0123456789abcdef"),
+        "{}",
+        missing.out
+    );
+    let named = place.ok("ada", &["commits", "afc-1"]);
+    assert!(named.out.ends_with("1 task landed, nothing is left\n"), "{}", named.out);
+    let some = place.ok("ada", &["commits", "afc-1", "--json=commit"]);
+    assert!(some.out.contains(r#""commits":[{"commit":"0123456789abcdef"}]"#), "{}", some.out);
+    assert_eq!(
+        place.json("ada", &["commits", "without a commit"])["missing"],
+        1,
+        "a task may be named by an alias"
+    );
+    let none = place.ok("ada", &["commits", "--label", "none"]);
+    assert_eq!(none.out, "no tasks that could have landed\n");
+    for words in [&["commits"][..], &["commits", "afc-1", "--label", "ui"], &["commits", "--objective", ""]] {
+        assert_eq!(place.run("ada", words).code, 1, "{words:?}");
+    }
+    assert_eq!(place.run("ada", &["commits", "--objective", "afc-99"]).code, 7);
 }

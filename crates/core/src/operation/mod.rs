@@ -7,6 +7,7 @@
 #[cfg(feature = "cli")]
 pub mod arguments;
 pub mod catalog;
+pub mod commits;
 pub mod digest;
 pub mod graph;
 pub mod label;

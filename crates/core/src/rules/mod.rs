@@ -13,6 +13,7 @@ pub mod attention;
 pub mod cancel;
 pub mod choice;
 pub mod claim;
+pub mod commits;
 pub mod create;
 pub mod cycle;
 pub mod digest;

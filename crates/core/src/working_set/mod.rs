@@ -27,7 +27,7 @@ use crate::model::project::{Binding, Project, Tally};
 use crate::model::refusal::Refusal;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Task};
-pub use need::{Found, Moments, Need, Newest, Page, Rows, Source, Window};
+pub use need::{Chosen, Completion, Found, Landings, Moments, Need, Newest, Page, Rows, Source, Window};
 pub use news::News;
 use records::{AttemptIndex, SessionIndex, Side};
 pub use step::{Step, Stop, together};

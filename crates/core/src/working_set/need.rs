@@ -171,6 +171,17 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// How tasks were closed last, in the order of their completions.
+    Completions {
+        /// Which tasks.
+        of: Chosen,
+        /// Those that tell no commit, instead of those that do.
+        missing: bool,
+        /// Only completions after this one, of this task.
+        after: Option<(EventNumber, TaskId)>,
+        /// At most so many.
+        count: u32,
+    },
     /// The labels of a project in their order, with the tasks that have each counted.
     Labels {
         /// The project.
@@ -235,6 +246,8 @@ pub enum Rows {
     Edges(Vec<Dependency>, u64),
     /// Tasks that answer a query, and how many there are.
     Found(Vec<Found>, u64),
+    /// Completions, and what became of all the tasks that were chosen.
+    Completions(Vec<Completion>, Landings),
     /// Labels, with the tasks that have each counted.
     Labels(Vec<LabelCount>),
     /// Ids of tasks; the rows themselves are loaded with them.
@@ -278,6 +291,15 @@ impl Rows {
         (tasks, *total)
     }
 
+    /// The completions of a page of them, and what became of all the tasks that were chosen.
+    #[must_use]
+    pub fn completions(&self) -> (&[Completion], Landings) {
+        let Self::Completions(completions, landings) = self else {
+            unreachable!("a page of completions holds them")
+        };
+        (completions, *landings)
+    }
+
     /// The labels of a page of labels.
     #[must_use]
     pub fn labels(&self) -> &[LabelCount] {
@@ -312,6 +334,47 @@ impl Rows {
         let Self::Receipts(keys) = self else { unreachable!("a page of receipts holds receipts") };
         keys
     }
+}
+
+/// A way to choose a body of work.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Chosen {
+    /// The tasks of a project that have a label.
+    Labelled(ProjectKey, String),
+    /// A task and everything below it.
+    Below(TaskId),
+    /// These tasks.
+    Named(Vec<TaskId>),
+}
+
+/// How a finished task was closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The task.
+    pub task: TaskId,
+    /// The entry that tells it; absent where none does.
+    pub entry: Option<EventNumber>,
+}
+
+impl Completion {
+    /// Its place among others: 0 where no entry tells of it.
+    #[must_use]
+    pub fn number(&self) -> EventNumber {
+        self.entry.unwrap_or(EventNumber(0))
+    }
+}
+
+/// What became of tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Landings {
+    /// Closed with a commit.
+    pub landed: u64,
+    /// Closed without one; objectives aside.
+    pub missing: u64,
+    /// Not finished.
+    pub unfinished: u64,
+    /// Cancelled.
+    pub cancelled: u64,
 }
 
 /// A task that answers a query.

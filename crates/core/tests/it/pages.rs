@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::envelope::Call;
-use tenure_core::model::attempt::AttemptState;
+use tenure_core::model::attempt::{AttemptState, EntryKind};
 use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::event::StoredEvent;
-use tenure_core::model::ids::TaskId;
-use tenure_core::model::task::{Body, LabelCount, folded_title};
+use tenure_core::model::ids::{ProjectKey, TaskId};
+use tenure_core::model::task::{Body, Kind, LabelCount, Lifecycle, folded_title};
 use tenure_core::search::excerpt::excerpt;
 use tenure_core::working_set::records::Side;
-use tenure_core::working_set::{Found, Page, Rows};
+use tenure_core::working_set::{Chosen, Completion, Found, Landings, Page, Rows};
 
 use crate::world::World;
 
@@ -101,6 +101,57 @@ impl World {
                 let total = found.len() as u64;
                 found.truncate(*count as usize);
                 Rows::Found(found, total)
+            }
+            Page::Completions { of, missing, after, .. } => {
+                let below = |root: &TaskId| {
+                    let mut found = vec![root.clone()];
+                    let mut next = 0;
+                    while let Some(of) = found.get(next).cloned() {
+                        let edges = set.dependencies.known(&Side::On(of)).into_iter();
+                        let children = edges.filter(|edge| edge.kind == DependencyKind::Parent);
+                        let new: Vec<_> =
+                            children.map(|e| e.task.clone()).filter(|t| !found.contains(t)).collect();
+                        found.extend(new);
+                        next += 1;
+                    }
+                    found
+                };
+                let labelled = |project: &ProjectKey, label: &String| {
+                    let bodies = set.bodies.rows().filter(|body| body.task.project == *project);
+                    let bodies = bodies.filter(|body| body.details.labels.contains(label));
+                    bodies.map(|body| body.task.clone()).collect()
+                };
+                let tasks = match of {
+                    Chosen::Labelled(project, label) => labelled(project, label),
+                    Chosen::Below(root) => below(root),
+                    Chosen::Named(tasks) => tasks.clone(),
+                };
+                let (mut landings, mut found) = (Landings::default(), Vec::new());
+                for id in tasks {
+                    let task = set.tasks.get(&id).flatten().expect("a task that is chosen exists");
+                    let mut entries = set.entries.known(&id).into_iter();
+                    let last = entries.rfind(|entry| entry.kind == EntryKind::Completion);
+                    let has_commit = last.is_some_and(|entry| entry.data.evidence.landed_in().is_some());
+                    let is_objective = task.kind == Kind::Objective;
+                    match task.lifecycle {
+                        Lifecycle::Planned | Lifecycle::Open => landings.unfinished += 1,
+                        Lifecycle::Cancelled => landings.cancelled += 1,
+                        Lifecycle::Done if has_commit => landings.landed += 1,
+                        Lifecycle::Done if is_objective => {}
+                        Lifecycle::Done => landings.missing += 1,
+                    }
+                    if task.lifecycle == Lifecycle::Done
+                        && has_commit != *missing
+                        && !(is_objective && *missing)
+                    {
+                        found.push(Completion { task: id, entry: last.map(|entry| entry.number) });
+                    }
+                }
+                found.sort_by_key(|completion| (completion.number(), completion.task.clone()));
+                found.retain(|one| {
+                    after.as_ref().is_none_or(|after| (one.number(), &one.task) > (after.0, &after.1))
+                });
+                Rows::Completions(found, landings)
             }
             Page::Labels { project, after, count } => {
                 let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();

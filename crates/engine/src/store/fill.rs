@@ -2,11 +2,11 @@
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::Stored;
-use super::{label, search};
+use super::{completion, label, search};
 use tenure_core::model::attempt::Entry;
 use tenure_core::model::task::Body;
 
-/// The first schema that keeps labels and words beside the texts.
+/// The first schema that keeps labels, completions and words beside the texts.
 const SINCE: u32 = 3;
 /// How many rows are read at once.
 const ROWS: i64 = 100;
@@ -44,6 +44,7 @@ pub fn fill(driver: &mut dyn Driver, from: u32, told: &mut dyn FnMut()) -> Resul
         let entries: Vec<Entry> = next(driver, ENTRIES_AFTER, values)?;
         let Some(last) = entries.last() else { return Ok(()) };
         after = last.number.0;
+        completion::keep(driver, entries.iter())?;
         search::keep(driver, [].iter(), entries.iter())?;
         went_on();
     }

@@ -7,6 +7,7 @@
 pub mod attempt;
 pub mod batch;
 pub mod body;
+pub mod completion;
 pub mod driver;
 pub mod entry;
 pub mod event;
@@ -61,6 +62,7 @@ pub fn flush(driver: &mut dyn Driver, set: &WorkingSet) -> Result<(), StoreError
     rows::flush(driver, &set.blockers)?;
     rows::flush(driver, &set.attempts)?;
     rows::flush(driver, &set.entries)?;
+    completion::keep(driver, written(&set.entries))?;
     search::keep(driver, written(&set.bodies), written(&set.entries))?;
     event::append(driver, &set.events)?;
     rows::flush(driver, &set.receipts)?;

@@ -3,6 +3,7 @@
 
 mod backups;
 mod chain;
+mod commits;
 mod digest;
 mod failures;
 mod folder;

@@ -2,13 +2,17 @@
 
 use tenure_core::model::attempt::Entry;
 use tenure_core::model::event::Receipt;
+use tenure_core::model::ids::TaskId;
 use tenure_core::model::task::Task;
 use tenure_core::search::query::Query;
+use tenure_core::working_set::Chosen;
 use tenure_engine::execute::prepare;
+use tenure_engine::store::driver::Values;
 use tenure_engine::store::rows::{Lookup, Stored};
 use tenure_engine::store::sqlite::Sqlite;
 use tenure_engine::store::{
-    attempt, body, entry, event, fill, graph, label, page, project, queue, receipt, search, session, task,
+    attempt, body, completion, entry, event, fill, graph, label, page, project, queue, receipt, search,
+    session, task,
 };
 
 use crate::world::StillClocks;
@@ -107,6 +111,26 @@ fn a_search_reads_what_its_words_lead_to_and_nothing_else() {
         }
     }
     check(search::OF_BODIES.text(64), "INDEX passage_body (task=?)");
+}
+
+#[test]
+fn commits_are_found_from_the_tasks_that_are_chosen() {
+    let task = |number| TaskId { project: "afc".parse().expect("a key"), number };
+    let label = Chosen::Labelled("afc".parse().expect("a key"), "ui".to_owned());
+    for of in [label, Chosen::Below(task(1)), Chosen::Named(vec![task(1), task(2)])] {
+        for sql in [
+            completion::list_text(&of, false, &mut Values::default()),
+            completion::list_text(&of, true, &mut Values::default()),
+            completion::count_text(&of, &mut Values::default()),
+        ] {
+            check(&sql, "SEARCH completion USING PRIMARY KEY (task=?)");
+            assert!(
+                !plan(&sql).contains("SCAN label") && !plan(&sql).contains("SCAN dependency"),
+                "{}",
+                plan(&sql)
+            );
+        }
+    }
 }
 
 #[test]

@@ -7,3 +7,11 @@ CREATE TABLE label (
     PRIMARY KEY (task, label)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX label_tasks ON label (project, label, number);
+
+-- How each task was closed last: the entry that tells it, and the commit if it names one. An index of the entries,
+-- written with them.
+CREATE TABLE completion (
+    task TEXT NOT NULL PRIMARY KEY REFERENCES task (id),
+    entry INTEGER NOT NULL,
+    landed_in TEXT
+) STRICT, WITHOUT ROWID;
