@@ -42,8 +42,14 @@ pub fn tasks(client: &Client) -> Vec<TaskSummary> {
     let mut tasks = Vec::new();
     let mut cursor = None;
     loop {
-        let question =
-            ListTasks { project: project(), lifecycle: None, archived: true, limit: Some(1000), cursor };
+        let question = ListTasks {
+            project: project(),
+            lifecycle: None,
+            labels: Vec::new(),
+            archived: true,
+            limit: Some(1000),
+            cursor,
+        };
         let page = client.call(&question, None).expect("tasks can be listed").value;
         tasks.extend(page.tasks);
         cursor = page.cursor;

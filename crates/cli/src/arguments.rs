@@ -7,9 +7,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
 use crate::command::{
-    audit, backup, blocker, call, completion as completion_script, config, demo, dependency, digest, doctor,
-    export, help, import, init, man, ownership, project, queue, record, restore, run, serve, session, start,
-    task, version, wait,
+    audit, backup, blocker, call, commits, completion as completion_script, config, demo, dependency, digest,
+    doctor, export, help, import, init, label, man, ownership, project, queue, record, restore, run, search,
+    serve, session, start, task, version, wait,
 };
 use crate::completion;
 use crate::context::Context;
@@ -80,6 +80,7 @@ enum Command {
     Release(ownership::Release),
     Close(Box<ownership::Close>),
     Show(task::Show),
+    Search(search::Search),
     Explain(queue::Explain),
     Next(queue::Next),
     Wait(wait::Wait),
@@ -95,6 +96,9 @@ enum Command {
     /// Write tasks down, change them, end them without an attempt
     #[command(subcommand)]
     Task(Box<task::Command>),
+    /// What tasks are marked with
+    #[command(subcommand)]
+    Label(label::Command),
     /// Say which tasks wait for which
     #[command(subcommand)]
     Dependency(dependency::Command),
@@ -109,6 +113,7 @@ enum Command {
     Session(session::Command),
     Events(record::Events),
     Digest(digest::Digest),
+    Commits(commits::Commits),
     Stats(record::Statistics),
     /// Check the record
     #[command(subcommand)]
@@ -198,6 +203,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Release(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Close(close)) => ownership::close(*close, context),
         Some(Command::Show(operation)) => context.perform_on(operation.resolve(context)?),
+        Some(Command::Search(command)) => search::run(command, context),
         Some(Command::Explain(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Next(next)) => context.perform(&next.resolve(context)?),
         Some(Command::Wait(command)) => wait::run(command, context),
@@ -206,12 +212,14 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Attempts(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::History(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Task(command)) => task::run(*command, context),
+        Some(Command::Label(command)) => label::run(command, context),
         Some(Command::Dependency(command)) => dependency::run(command, context),
         Some(Command::Blocker(command)) => blocker::run(command, context),
         Some(Command::Project(command)) => project::run(command, context),
         Some(Command::Session(command)) => session::run(command, context),
         Some(Command::Events(events)) => record::events(events, context),
         Some(Command::Digest(command)) => digest::run(command, context),
+        Some(Command::Commits(command)) => commits::run(command, context),
         Some(Command::Stats(statistics)) => context.perform(&statistics),
         Some(Command::Audit(audit::Command::Verify)) => audit::verify(context),
         Some(Command::Backup(command)) => backup::run(&command, context),

@@ -135,6 +135,7 @@ fn tasks(typed: &str, found: &mut Found) {
             let question = ListTasks {
                 project: project.clone(),
                 lifecycle: Some(lifecycle),
+                labels: Vec::new(),
                 archived: false,
                 limit: Some(PAGE_ROWS),
                 cursor,

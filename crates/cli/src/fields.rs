@@ -8,8 +8,9 @@ use crate::near;
 use crate::stop::{Stop, usage};
 
 /// The fields of answers that hold its rows, or its one record.
-const ROWS: [&str; 10] = [
-    "tasks", "projects", "sessions", "events", "task", "project", "session", "binding", "entries", "attempts",
+const ROWS: [&str; 12] = [
+    "tasks", "labels", "commits", "projects", "sessions", "events", "task", "project", "session", "binding",
+    "entries", "attempts",
 ];
 /// The rows of what the command line itself tells.
 const OWN_ROWS: [&str; 3] = ["checks", "settings", "commands"];

@@ -39,6 +39,8 @@ impl ValueEnum for Colour {
 pub enum Style {
     /// What names the things below or behind it.
     Heading,
+    /// What was looked for.
+    Found,
     /// As it should be.
     Good,
     /// Not as it should be.
@@ -49,7 +51,7 @@ impl Style {
     /// The text in this style.
     pub fn paint(self, text: &str) -> String {
         let code = match self {
-            Self::Heading => "1",
+            Self::Heading | Self::Found => "1",
             Self::Good => "32",
             Self::Bad => "1;31",
         };

@@ -50,10 +50,12 @@ const INHERITED: [&str; 12] = [
     "LLVM_PROFILE_FILE",
 ];
 
-/// The daemon's one line.
+/// A line of the daemon's: its last one, unless the store is still being brought up to date.
 #[derive(Deserialize)]
 struct Readiness {
     ready: bool,
+    #[serde(default)]
+    upgrading: bool,
     #[serde(default)]
     error: Option<String>,
     #[serde(default)]
@@ -73,7 +75,7 @@ pub fn ensure(folder: &Path, start: &Start) -> Result<bool, Failure> {
         return Ok(false);
     }
     let mut child = spawn(folder, start)?;
-    let line = first_line(folder, &mut child)?;
+    let line = last_line(folder, &mut child)?;
     match serde_json::from_str::<Readiness>(&line) {
         Ok(Readiness { ready: true, .. }) => Ok(true),
         Ok(Readiness { error, next, .. }) => {
@@ -139,24 +141,38 @@ fn spawn(folder: &Path, start: &Start) -> Result<Child, Failure> {
         .map_err(|error| Failure::file("start", &start.program, &error))
 }
 
-/// What the daemon says first. One that says nothing in time is ended.
-fn first_line(folder: &Path, child: &mut Child) -> Result<String, Failure> {
+/// What the daemon has to say. One that says nothing for too long is ended; one that brings a large store up to date
+/// says so now and then.
+fn last_line(folder: &Path, child: &mut Child) -> Result<String, Failure> {
     let output = child.stdout.take().expect("its standard output is piped");
     let (told, tell) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let mut line = String::new();
-        let read = BufReader::new(output).read_line(&mut line);
-        told.send(read.map(|_| line)).ok();
+        let mut output = BufReader::new(output);
+        loop {
+            let mut line = String::new();
+            let read = output.read_line(&mut line);
+            let goes_on = read.is_ok() && is_upgrading(&line);
+            if told.send(read.map(|_| line)).is_err() || !goes_on {
+                break;
+            }
+        }
     });
-    match tell.recv_timeout(READY_TIMEOUT) {
-        Ok(Ok(line)) => Ok(line),
-        Ok(Err(error)) => Err(not_started(folder, &error.to_string())),
-        Err(_) => {
-            child.kill().ok();
-            child.wait().ok();
-            Err(not_started(folder, "it did not say within 10 seconds that it is ready"))
+    loop {
+        match tell.recv_timeout(READY_TIMEOUT) {
+            Ok(Ok(line)) if is_upgrading(&line) => {}
+            Ok(Ok(line)) => return Ok(line),
+            Ok(Err(error)) => return Err(not_started(folder, &error.to_string())),
+            Err(_) => {
+                child.kill().ok();
+                child.wait().ok();
+                return Err(not_started(folder, "it did not say within 10 seconds that it is ready"));
+            }
         }
     }
+}
+
+fn is_upgrading(line: &str) -> bool {
+    serde_json::from_str(line).is_ok_and(|readiness: Readiness| readiness.upgrading)
 }
 
 fn not_started(folder: &Path, why: &str) -> Failure {

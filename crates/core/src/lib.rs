@@ -12,6 +12,7 @@ pub mod model;
 pub mod mutant;
 pub mod operation;
 pub mod rules;
+pub mod search;
 pub mod secret;
 pub mod wire;
 pub mod working_set;

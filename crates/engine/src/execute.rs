@@ -18,6 +18,7 @@ use crate::admission::{admit, caller_needs, fingerprint, receipt_key};
 use crate::clock::{Clocks, FleetClock};
 use crate::store::batch::Store;
 use crate::store::driver::{Driver, StoreError};
+use crate::store::fill::fill;
 use crate::store::load::load;
 use crate::store::{MIGRATIONS, fleet, flush, is_changed, schema_known};
 
@@ -74,15 +75,27 @@ pub fn prepare(
     clocks: &dyn Clocks,
     new_id: impl FnOnce() -> Result<String, StoreError>,
 ) -> Result<Fleet, StoreError> {
+    prepare_telling(driver, clocks, new_id, &mut || ())
+}
+
+/// The same. A large store takes its time; `told` hears now and then that it goes on.
+pub fn prepare_telling(
+    driver: &mut dyn Driver,
+    clocks: &dyn Clocks,
+    new_id: impl FnOnce() -> Result<String, StoreError>,
+    told: &mut dyn FnMut(),
+) -> Result<Fleet, StoreError> {
     if driver.schema()? == schema_known() {
         return fleet::existing(driver);
     }
     write(driver, |driver| {
+        let from = driver.schema()?;
         for (number, sql) in (1..).zip(MIGRATIONS) {
-            if driver.schema()? < number {
+            if from < number {
                 driver.migrate(number, sql)?;
             }
         }
+        fill(driver, from, told)?;
         match fleet::load(driver)? {
             Some(fleet) => Ok(fleet),
             None => found(driver, new_id()?, WallTime(clocks.wall_ms())),

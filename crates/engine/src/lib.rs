@@ -52,11 +52,13 @@ pub struct Options {
     pub durations: Durations,
     /// The clocks; the machine's own unless a test brings others.
     pub clocks: Arc<dyn Clocks>,
+    /// Told now and then while a store of an older version is brought up to date.
+    pub upgrading: fn(),
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durations: Durations::default(), clocks: Arc::new(MachineClocks) }
+        Self { durations: Durations::default(), clocks: Arc::new(MachineClocks), upgrading: || () }
     }
 }
 
@@ -125,7 +127,9 @@ impl Engine {
         if driver.schema().map_err(wrong)? == 0 {
             hold.may_found().map_err(OpenError::Folder)?;
         }
-        let fleet = execute::prepare(&mut *driver, &*options.clocks, draw_id).map_err(wrong)?;
+        let mut told = options.upgrading;
+        let fleet = execute::prepare_telling(&mut *driver, &*options.clocks, draw_id, &mut told);
+        let fleet = fleet.map_err(wrong)?;
         hold.founded(&fleet.id).map_err(OpenError::Folder)?;
         let held = hold.clone();
         let writer = Writer::start(
@@ -163,7 +167,7 @@ impl Engine {
 
     /// Answers a question from committed state.
     pub fn read(&self, operation: &AnyOperation, envelope: &Envelope) -> Outcome {
-        let Options { durations, clocks } = &self.open.options;
+        let Options { durations, clocks, upgrading: _ } = &self.open.options;
         let wall = WallTime(clocks.wall_ms());
         let answered =
             self.open.readers.ask(|driver| execute::read(driver, operation, envelope, wall, *durations))?;

@@ -99,7 +99,18 @@ where
 /// The project's tasks.
 pub fn tasks(driver: &mut dyn Driver) -> Vec<TaskSummary> {
     let project = PROJECT.parse().expect("a valid key");
-    ask(driver, ListTasks { project, lifecycle: None, archived: true, limit: Some(1000), cursor: None }).tasks
+    ask(
+        driver,
+        ListTasks {
+            project,
+            lifecycle: None,
+            labels: Vec::new(),
+            archived: true,
+            limit: Some(1000),
+            cursor: None,
+        },
+    )
+    .tasks
 }
 
 impl Judge {

@@ -319,6 +319,7 @@ fn load(rows: &Rows, set: &mut WorkingSet, need: Need, now: Now) {
         Need::NewestEntries { task, kinds, count } => {
             set.newest.insert((task, kinds), Newest { count, total: 0 });
         }
+        Need::Entry(number) => set.entries.load_absent(number),
         Need::Receipt(principal, operation) => {
             by_key(&mut set.receipts, &rows.receipts, (principal, operation));
         }
@@ -378,6 +379,10 @@ fn load_page(rows: &Rows, set: &mut WorkingSet, page: Page, now: Now) {
         | Page::Before { .. }
         | Page::Kept { .. }
         | Page::Tasks { .. }
+        | Page::Labelled { .. }
+        | Page::Labels { .. }
+        | Page::Found { .. }
+        | Page::Completions { .. }
         | Page::OpenChild { .. } => {
             unreachable!("these worlds ask no questions and have no objectives: {page:?}")
         }

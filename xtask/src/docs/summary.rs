@@ -11,6 +11,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Words", "concepts.md"),
     ("Time and leases", "time-and-leases.md"),
     ("Waiting and following", "waiting.md"),
+    ("Finding work again", "finding.md"),
     ("Running a command for a task", "run.md"),
     ("Backup and restore", "backup-and-restore.md"),
     ("Export and import", "export-and-import.md"),

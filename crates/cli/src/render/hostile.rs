@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenure_core::operation::{graph, ownership, project, queue, record, session, task};
+use tenure_core::operation::{
+    commits, graph, label, ownership, project, queue, record, search, session, task,
+};
 use unicode_width::UnicodeWidthStr;
 
 use super::{Page, Show, plain};
@@ -57,6 +59,9 @@ fn shown(operation: &str, answer: Value, width: usize) -> Option<String> {
         "project.list" => page::<project::ProjectList>(answer, width),
         "dependency.list" => page::<graph::DependencyList>(answer, width),
         "session.list" => page::<session::SessionList>(answer, width),
+        "search" => page::<search::FoundList>(answer, width),
+        "commits" => page::<commits::CommitList>(answer, width),
+        "label.list" => page::<label::LabelList>(answer, width),
         "task.list" => page::<task::TaskList>(answer, width),
         "task.show" | "dependency.add" | "blocker.raise" => page::<task::TaskAnswer>(answer, width),
         "task.create" => page::<task::CreatedTask>(answer, width),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use tenure_core::model::limits::counted;
+use tenure_core::model::task::LabelCount;
 use tenure_core::operation::graph::DependencyList;
+use tenure_core::operation::label::LabelList;
 use tenure_core::operation::project::{BindingAnswer, ProjectAnswer, ProjectList, ProjectView};
 use tenure_core::operation::queue::{Explanation, NextStep, ReadyList};
 use tenure_core::operation::record::Counts;
@@ -13,6 +15,7 @@ use tenure_core::operation::view::TaskSummary;
 use tenure_core::operation::wait::Waited;
 
 use super::{Page, Show, brief, joined, task, time};
+use crate::shell;
 
 /// Tasks in a table.
 pub fn tasks(rows: &[TaskSummary], page: &mut Page) {
@@ -78,6 +81,22 @@ impl Show for TaskList {
         tasks(&self.tasks, page);
         if let Some(cursor) = &self.cursor {
             page.line(&format!("{} shown; go on with --cursor {cursor}", self.tasks.len()));
+        }
+    }
+}
+
+impl Show for LabelList {
+    fn show(&self, page: &mut Page) {
+        if self.labels.is_empty() {
+            page.line("no labels");
+            return;
+        }
+        let row = |label: &LabelCount| {
+            [label.unfinished.to_string(), label.finished.to_string(), label.label.clone()]
+        };
+        page.table(["UNFINISHED", "FINISHED", "LABEL"], &self.labels.iter().map(row).collect::<Vec<_>>());
+        if let Some(cursor) = &self.cursor {
+            page.line(&format!("{} shown; go on with --cursor {}", self.labels.len(), shell::word(cursor)));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Answers as people read them. What programs read is the answer itself, with `--json`.
 
+mod commits;
 mod digest;
 #[cfg(test)]
 mod hostile;
@@ -8,6 +9,7 @@ mod ownership;
 mod page;
 pub mod plain;
 mod record;
+mod search;
 mod task;
 pub mod time;
 

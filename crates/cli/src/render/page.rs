@@ -6,6 +6,8 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use tenure_core::search::excerpt::Piece;
+
 use super::{Show, plain};
 use crate::terminal::{self, Style};
 
@@ -82,15 +84,57 @@ impl Page {
     /// Writes rows under a heading. The last column takes what the others leave.
     pub fn table<const N: usize>(&mut self, heading: [&str; N], rows: &[[String; N]]) {
         let whole: Vec<_> = std::iter::once(heading.map(str::to_owned)).chain(rows.iter().cloned()).collect();
-        self.columns(&whole, true);
+        self.columns(&whole, true, |_, _| {});
+    }
+
+    /// Writes a line in pieces, of which some stand out where a terminal can show that.
+    pub fn pieces(&mut self, lead: &str, pieces: &[Piece]) {
+        let whole = |piece: &Piece| plain::line(&piece.text);
+        let line: String = std::iter::once(plain::line(lead)).chain(pieces.iter().map(whole)).collect();
+        let kept = self.width.map_or_else(|| line.clone(), |width| cut(&line, width));
+        let (shown, end) =
+            if kept == line { (kept.as_str(), "") } else { kept.split_at(kept.len() - '…'.len_utf8()) };
+        let mut rest = shown;
+        let mut next = |text: &str| {
+            let (now, later) = rest.split_at(text.len().min(rest.len()));
+            rest = later;
+            now
+        };
+        self.text.push_str(next(&plain::line(lead)));
+        for piece in pieces {
+            let text = next(&whole(piece));
+            let text = if piece.hit && !text.is_empty() {
+                self.painted(Style::Found, text)
+            } else {
+                text.to_owned()
+            };
+            self.text.push_str(&text);
+        }
+        self.text.push_str(end);
+        self.text.truncate(self.text.trim_end_matches(' ').len());
+        self.text.push('\n');
     }
 
     /// Writes rows in columns.
     pub fn rows<const N: usize>(&mut self, rows: &[[String; N]]) {
-        self.columns(rows, false);
+        self.columns(rows, false, |_, _| {});
     }
 
-    fn columns<const N: usize>(&mut self, rows: &[[String; N]], has_heading: bool) {
+    /// Writes rows in columns, and after each what belongs to the row of this place.
+    pub fn rows_each_with<const N: usize>(
+        &mut self,
+        rows: &[[String; N]],
+        after: impl FnMut(&mut Self, usize),
+    ) {
+        self.columns(rows, false, after);
+    }
+
+    fn columns<const N: usize>(
+        &mut self,
+        rows: &[[String; N]],
+        has_heading: bool,
+        mut after: impl FnMut(&mut Self, usize),
+    ) {
         let rows: Vec<[String; N]> =
             rows.iter().map(|row| row.clone().map(|cell| plain::line(&cell))).collect();
         let mut widths: [usize; N] =
@@ -130,6 +174,7 @@ impl Page {
                 self.text.push_str(&cut(&row[last], widths[last]));
                 self.text.push('\n');
             }
+            after(self, number);
         }
     }
 
@@ -170,6 +215,22 @@ mod tests {
 
     fn row(a: &str, b: &str) -> [String; 2] {
         [a.to_owned(), b.to_owned()]
+    }
+
+    #[test]
+    fn what_was_looked_for_stands_out_and_the_line_fits() {
+        let piece = |text: &str, hit| Piece { text: text.to_owned(), hit };
+        let pieces = [piece("a \u{1b}[2J", false), piece("家家", true), piece(" and so on and on", false)];
+        let line = |is_coloured, width| {
+            let mut page = Page { text: String::new(), width, is_coloured };
+            page.pieces("  note: ", &pieces);
+            page.finish()
+        };
+        assert_eq!(line(false, None), "  note: a \\x1b[2J家家 and so on and on\n");
+        assert_eq!(line(true, Some(25)), "  note: a \\x1b[2J\x1b[1m家家\x1b[0m an…\n");
+        assert_eq!(line(true, Some(20)), "  note: a \\x1b[2J\x1b[1m家\x1b[0m…\n");
+        assert_eq!(line(true, Some(12)), "  note: a \\…\n");
+        assert_eq!(line(false, Some(40)), line(false, None));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod daemons;
 mod endings;
 mod exports;
 mod expressions;
+mod finding;
 mod gallery;
 mod place;
 mod shells;

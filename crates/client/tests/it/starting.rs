@@ -37,6 +37,17 @@ fn a_daemon_that_cannot_start_says_why() {
 }
 
 #[test]
+fn a_daemon_that_brings_its_store_up_to_date_is_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let goes_on = r#"echo '{"ready":false,"upgrading":true}'"#;
+    let ready = program(folder.path(), &format!("{goes_on}; {goes_on}; echo '{{\"ready\":true}}'"));
+    assert!(ensure(&folder.path().join("state"), &ready).expect("started"));
+    let ends = program(folder.path(), &format!("{goes_on}; exit 7"));
+    let failure = ensure(&folder.path().join("state"), &ends).expect_err("cannot start");
+    assert!(failure.to_string().contains("exit status: 7"), "{failure}");
+}
+
+#[test]
 fn a_daemon_is_told_its_folder_and_inherits_no_secrets() {
     let folder = tempfile::tempdir().expect("a folder");
     let state = folder.path().join("state");

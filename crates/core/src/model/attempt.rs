@@ -170,6 +170,12 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// The commit that the work is in; the one that brought it into the target branch if only that is told.
+    #[must_use]
+    pub fn landed_in(&self) -> Option<&str> {
+        self.commit.as_deref().or(self.merge_commit.as_deref())
+    }
+
     /// Whether nothing is named.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -20,6 +20,12 @@ pub const PAGE_ROWS_DEFAULT: u32 = 20;
 pub const PAGE_BYTES_DEFAULT: usize = 1600;
 /// The same for each part of a digest.
 pub const PART_BYTES_DEFAULT: usize = 400;
+/// Longest query of a search, in bytes.
+pub const QUERY_BYTES: usize = 1024;
+/// Most words and phrases of one query.
+pub const QUERY_TERMS: usize = 32;
+/// Most tasks that one search shows; who wants others says more precisely what.
+pub const FOUND_ROWS: u32 = 100;
 /// Most text in one page of entries or events, in bytes; a page has at least one row.
 pub const PAGE_TEXT_BYTES: usize = 256 * 1024;
 /// Most other tasks of one relation that are shown with a task; `dependency list` has the others.

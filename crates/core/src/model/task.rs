@@ -334,6 +334,17 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// A label, and how many tasks have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LabelCount {
+    /// The label.
+    pub label: String,
+    /// How many unfinished tasks have it.
+    pub unfinished: u64,
+    /// How many finished tasks have it, archived ones too.
+    pub finished: u64,
+}
+
 /// Another tracker's or platform's name for a task, e.g. `bd-1e12` or `owner/repo#12`; unique in its project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {

@@ -6,12 +6,17 @@ use std::ops::{Bound, RangeBounds};
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::model::limits::PAGE_ROWS;
+use crate::model::limits::{FOUND_ROWS, PAGE_ROWS};
 use crate::model::task::{Lifecycle, Resolution};
 
 /// Reads how many rows a list shows.
 pub fn rows() -> impl Fn(&str) -> Result<u32, String> + Clone {
     number(1..=i64::from(PAGE_ROWS))
+}
+
+/// Reads how many tasks a search shows.
+pub fn found_rows() -> impl Fn(&str) -> Result<u32, String> + Clone {
+    number(1..=i64::from(FOUND_ROWS))
 }
 
 /// Reads a number within bounds, of which the upper one may be missing.

@@ -25,6 +25,7 @@ macro_rules! with_operations {
             task::DeferTask, task::ResumeTask, task::ArchiveTask, task::CancelTask,
             task::ReopenTask, task::ForceRelease,
             graph::AddDependency, graph::RemoveDependency, graph::ListDependencies, graph::RaiseBlocker, graph::ResolveBlocker,
+            label::ListLabels, search::Search, commits::ListCommits,
             queue::Ready, queue::Explain, queue::Next, wait::Wait,
             ownership::Claim, ownership::Heartbeat, ownership::WriteNote, ownership::WriteCheckpoint,
             ownership::HandOff, ownership::Release, ownership::Close, ownership::Dispose, ownership::Reconcile,

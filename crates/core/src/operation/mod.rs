@@ -7,12 +7,15 @@
 #[cfg(feature = "cli")]
 pub mod arguments;
 pub mod catalog;
+pub mod commits;
 pub mod digest;
 pub mod graph;
+pub mod label;
 pub mod ownership;
 pub mod project;
 pub mod queue;
 pub mod record;
+pub mod search;
 pub mod session;
 pub mod task;
 pub mod view;

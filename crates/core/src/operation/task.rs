@@ -218,6 +218,10 @@ input! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "cli", arg(long))]
         pub lifecycle: Option<Lifecycle>,
+        /// Only tasks with this label; repeatable, then with all of them
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "cli", arg(long = "label", short = 'l', value_name = "LABEL"))]
+        pub labels: Vec<String>,
         /// Archived tasks too
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[cfg_attr(feature = "cli", arg(long))]

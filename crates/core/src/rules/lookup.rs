@@ -1,5 +1,8 @@
 //! Tasks looked up: one by its id or another name, many in a list.
 
+use std::collections::BTreeSet;
+
+use super::fields::check_lines;
 use super::view::{full, neighbours, summaries};
 use super::{Rule, as_of, page_rows, project, room};
 use crate::envelope::Call;
@@ -44,11 +47,11 @@ impl Rule for ShowTask {
 
 impl Rule for ListTasks {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<TaskList> {
+        check_lines("labels", &self.labels)?;
         project::existing(set, &self.project)?;
         let rows = page_rows(self.limit)?;
         let after = self.cursor.as_deref().map_or(Ok(0), |text| parse_cursor(text, call.epoch))?;
-        let page =
-            Page::Tasks { project: self.project.clone(), queues: self.queues(), after, count: rows + 1 };
+        let page = self.page(after, rows + 1);
         let found = set.page(&page)?.tasks();
         let mut tasks = summaries(set, call, &found[..found.len().min(rows as usize)])?;
         tasks.truncate(room(&tasks, self.limit, PAGE_BYTES_DEFAULT));
@@ -59,22 +62,32 @@ impl Rule for ListTasks {
 }
 
 impl ListTasks {
-    /// The queues in which the tasks of the wanted stored state stand.
-    fn queues(&self) -> Vec<Queue> {
-        let open = [Queue::Held, Queue::Blocked, Queue::Deferred, Queue::Objective, Queue::Ready];
-        let mut queues = match self.lifecycle {
-            None => [open.as_slice(), &[Queue::Planned, Queue::Done, Queue::Cancelled]].concat(),
-            Some(Lifecycle::Open) => open.to_vec(),
-            Some(Lifecycle::Planned) => vec![Queue::Planned],
-            Some(Lifecycle::Done) => vec![Queue::Done],
-            Some(Lifecycle::Cancelled) => vec![Queue::Cancelled],
-        };
-        if self.archived {
-            queues.push(Queue::Archived);
+    fn page(&self, after: u64, count: u32) -> Page {
+        let (project, queues) = (self.project.clone(), queues(self.lifecycle, self.archived));
+        if self.labels.is_empty() {
+            return Page::Tasks { project, queues, after, count };
         }
-        queues.sort_unstable();
-        queues
+        // Each once, so that the same question has one text.
+        let labels = self.labels.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        Page::Labelled { project, labels, queues, after, count }
     }
+}
+
+/// The queues in which the tasks of a stored state stand, or all that are not put away.
+pub fn queues(lifecycle: Option<Lifecycle>, archived: bool) -> Vec<Queue> {
+    let open = [Queue::Held, Queue::Blocked, Queue::Deferred, Queue::Objective, Queue::Ready];
+    let mut queues = match lifecycle {
+        None => [open.as_slice(), &[Queue::Planned, Queue::Done, Queue::Cancelled]].concat(),
+        Some(Lifecycle::Open) => open.to_vec(),
+        Some(Lifecycle::Planned) => vec![Queue::Planned],
+        Some(Lifecycle::Done) => vec![Queue::Done],
+        Some(Lifecycle::Cancelled) => vec![Queue::Cancelled],
+    };
+    if archived {
+        queues.push(Queue::Archived);
+    }
+    queues.sort_unstable();
+    queues
 }
 
 impl Rule for ListDependencies {
@@ -111,7 +124,7 @@ fn parse_cursor(text: &str, epoch: Epoch) -> Result<u64, Refusal> {
 }
 
 /// A place in a list, behind the epoch that it belongs to.
-fn parse_of_epoch<T>(text: &str, epoch: Epoch, place: impl Fn(&str) -> Option<T>) -> Result<T, Refusal> {
+pub fn parse_of_epoch<T>(text: &str, epoch: Epoch, place: impl Fn(&str) -> Option<T>) -> Result<T, Refusal> {
     let wrong = || Refusal::field("cursor", "is not one that this list gave", "start without a cursor");
     let (of, text) = text.split_once('.').ok_or_else(wrong)?;
     let then = Epoch(counter(of).ok_or_else(wrong)?);

@@ -13,6 +13,7 @@ pub mod attention;
 pub mod cancel;
 pub mod choice;
 pub mod claim;
+pub mod commits;
 pub mod create;
 pub mod cycle;
 pub mod digest;
@@ -23,6 +24,7 @@ pub mod fields;
 pub mod finish;
 pub mod graph;
 pub mod holding;
+pub mod label;
 pub mod lookup;
 pub mod next;
 pub mod patience;
@@ -31,6 +33,7 @@ pub mod queue;
 pub mod readiness;
 pub mod record;
 pub mod restore;
+pub mod search;
 pub mod session;
 pub mod status;
 pub mod task;
@@ -93,12 +96,14 @@ fn room<'a, T: serde::Serialize + 'a>(
 
 /// How many rows a list shows: what was asked for, within the limit.
 fn page_rows(limit: Option<u32>) -> Result<u32, Refusal> {
-    use crate::model::limits::{PAGE_ROWS, PAGE_ROWS_DEFAULT};
+    rows_within(limit, crate::model::limits::PAGE_ROWS, "ask in pages")
+}
+
+/// The same for a list that has a limit of its own.
+fn rows_within(limit: Option<u32>, most: u32, remedy: &str) -> Result<u32, Refusal> {
     match limit {
-        None => Ok(PAGE_ROWS_DEFAULT),
-        Some(rows) if (1..=PAGE_ROWS).contains(&rows) => Ok(rows),
-        Some(rows) => {
-            Err(Refusal::field("limit", &format!("is {rows}, not 1 to {PAGE_ROWS}"), "ask in pages"))
-        }
+        None => Ok(crate::model::limits::PAGE_ROWS_DEFAULT),
+        Some(rows) if (1..=most).contains(&rows) => Ok(rows),
+        Some(rows) => Err(Refusal::field("limit", &format!("is {rows}, not 1 to {most}"), remedy)),
     }
 }

@@ -27,7 +27,7 @@ use crate::model::project::{Binding, Project, Tally};
 use crate::model::refusal::Refusal;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Task};
-pub use need::{Moments, Need, Newest, Page, Rows, Source, Window};
+pub use need::{Chosen, Completion, Found, Landings, Moments, Need, Newest, Page, Rows, Source, Window};
 pub use news::News;
 use records::{AttemptIndex, SessionIndex, Side};
 pub use step::{Step, Stop, together};
@@ -415,6 +415,12 @@ impl WorkingSet {
         };
         let known = self.entries.known(task).into_iter().rev().filter(|entry| kinds.contains(&entry.kind));
         Ok((known.take(count as usize).cloned().collect(), loaded.total))
+    }
+
+    /// An entry that exists.
+    pub fn entry(&self, number: &EventNumber) -> Step<Entry> {
+        let entry = row(&self.entries, number, || Need::Entry(*number))?;
+        entry.ok_or_else(|| Refusal::not_found("entry", number).into())
     }
 
     /// The receipt of an operation.

@@ -8,8 +8,9 @@ use crate::model::handle::Handle;
 use crate::model::ids::{
     AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
 };
-use crate::model::task::{Queue, Rank};
+use crate::model::task::{LabelCount, Queue, Rank};
 use crate::model::time::WallTime;
+use crate::search::query::Query;
 
 /// Which queue of a project a window looks into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +75,8 @@ pub enum Need {
         /// At most so many.
         count: u32,
     },
+    /// An entry of a task's record.
+    Entry(EventNumber),
     /// The receipt of an operation.
     Receipt(PrincipalName, OperationId),
     /// The next rows of a queue.
@@ -144,6 +147,50 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// Tasks of a project in one of some queues that have all of some labels, by number.
+    Labelled {
+        /// The project.
+        project: ProjectKey,
+        /// All of these labels; at least one.
+        labels: Vec<String>,
+        /// In any of these queues.
+        queues: Vec<Queue>,
+        /// Only tasks after this number.
+        after: u64,
+        /// At most so many.
+        count: u32,
+    },
+    /// The tasks that answer a query, the best first.
+    Found {
+        /// What is asked for.
+        query: Query,
+        /// Only tasks of this project.
+        project: Option<ProjectKey>,
+        /// Only tasks in any of these queues.
+        queues: Vec<Queue>,
+        /// At most so many.
+        count: u32,
+    },
+    /// How tasks were closed last, in the order of their completions.
+    Completions {
+        /// Which tasks.
+        of: Chosen,
+        /// Those that tell no commit, instead of those that do.
+        missing: bool,
+        /// Only completions after this one, of this task.
+        after: Option<(EventNumber, TaskId)>,
+        /// At most so many.
+        count: u32,
+    },
+    /// The labels of a project in their order, with the tasks that have each counted.
+    Labels {
+        /// The project.
+        project: ProjectKey,
+        /// Only labels after this one.
+        after: String,
+        /// At most so many.
+        count: u32,
+    },
     /// Edges of one kind on one side of a task, in the order of the other tasks.
     Edges {
         /// From which side.
@@ -197,6 +244,12 @@ pub enum Rows {
     Happened(Vec<StoredEvent>, u64),
     /// Edges, and how many there are of their kind on this side.
     Edges(Vec<Dependency>, u64),
+    /// Tasks that answer a query, and how many there are.
+    Found(Vec<Found>, u64),
+    /// Completions, and what became of all the tasks that were chosen.
+    Completions(Vec<Completion>, Landings),
+    /// Labels, with the tasks that have each counted.
+    Labels(Vec<LabelCount>),
     /// Ids of tasks; the rows themselves are loaded with them.
     Tasks(Vec<TaskId>),
     /// Keys of projects; the rows themselves are loaded with them.
@@ -231,6 +284,29 @@ impl Rows {
         (edges, *total)
     }
 
+    /// The tasks of a page of what was found, and how many there are in all.
+    #[must_use]
+    pub fn found(&self) -> (&[Found], u64) {
+        let Self::Found(tasks, total) = self else { unreachable!("a page of what was found holds tasks") };
+        (tasks, *total)
+    }
+
+    /// The completions of a page of them, and what became of all the tasks that were chosen.
+    #[must_use]
+    pub fn completions(&self) -> (&[Completion], Landings) {
+        let Self::Completions(completions, landings) = self else {
+            unreachable!("a page of completions holds them")
+        };
+        (completions, *landings)
+    }
+
+    /// The labels of a page of labels.
+    #[must_use]
+    pub fn labels(&self) -> &[LabelCount] {
+        let Self::Labels(labels) = self else { unreachable!("a page of labels holds labels") };
+        labels
+    }
+
     /// The ids of a page of tasks.
     #[must_use]
     pub fn tasks(&self) -> &[TaskId] {
@@ -258,6 +334,56 @@ impl Rows {
         let Self::Receipts(keys) = self else { unreachable!("a page of receipts holds receipts") };
         keys
     }
+}
+
+/// A way to choose a body of work.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Chosen {
+    /// The tasks of a project that have a label.
+    Labelled(ProjectKey, String),
+    /// A task and everything below it.
+    Below(TaskId),
+    /// These tasks.
+    Named(Vec<TaskId>),
+}
+
+/// How a finished task was closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The task.
+    pub task: TaskId,
+    /// The entry that tells it; absent where none does.
+    pub entry: Option<EventNumber>,
+}
+
+impl Completion {
+    /// Its place among others: 0 where no entry tells of it.
+    #[must_use]
+    pub fn number(&self) -> EventNumber {
+        self.entry.unwrap_or(EventNumber(0))
+    }
+}
+
+/// What became of tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Landings {
+    /// Closed with a commit.
+    pub landed: u64,
+    /// Closed without one; objectives aside.
+    pub missing: u64,
+    /// Not finished.
+    pub unfinished: u64,
+    /// Cancelled.
+    pub cancelled: u64,
+}
+
+/// A task that answers a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The task.
+    pub task: TaskId,
+    /// The entry that answers best; title and description do when absent.
+    pub entry: Option<EventNumber>,
 }
 
 /// How many of a project's tasks changed their status by the mere passing of time.

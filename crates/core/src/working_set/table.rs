@@ -131,7 +131,7 @@ impl<R: Record> Table<R> {
     }
 
     /// What must be written to the store: rows that are there, and keys of rows that are gone, in key order.
-    pub fn dirty(&self) -> impl Iterator<Item = (&R::Key, Option<&R>)> {
+    pub fn dirty(&self) -> impl Iterator<Item = (&R::Key, Option<&R>)> + Clone {
         self.dirty.iter().map(|key| (key, self.rows.get(key).and_then(Option::as_ref)))
     }
 

@@ -7,6 +7,7 @@ mod claims;
 mod coverage;
 mod deadlock;
 mod oracle;
+mod pages;
 mod places;
 mod random;
 mod readiness;

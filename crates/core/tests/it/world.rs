@@ -1,17 +1,13 @@
 //! A world without a store: everything there is lies in the working set, so a need is met by saying "no more".
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde::de::DeserializeOwned;
 use tenure_core::envelope::{Call, Caller, Envelope, Fence};
-use tenure_core::model::attempt::AttemptState;
-use tenure_core::model::dependency::DependencyKind;
-use tenure_core::model::event::{Fleet, StoredEvent};
+use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::{AttemptId, Digest, Epoch, EventNumber, OperationId, SessionId, TaskId};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::session::Session;
-use tenure_core::model::task::{Rank, folded_title};
+use tenure_core::model::task::Rank;
 use tenure_core::model::time::{FleetTime, Now, WallTime};
 use tenure_core::operation::Operation;
 use tenure_core::operation::catalog::AnyOperation;
@@ -19,7 +15,7 @@ use tenure_core::operation::ownership::{Claim, Claimed};
 use tenure_core::operation::session::OpenSession;
 use tenure_core::secret::SessionSecret;
 use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
-use tenure_core::working_set::{Moments, Need, Newest, Page, Rows, Stop, Window, WorkingSet};
+use tenure_core::working_set::{Moments, Need, Newest, Stop, Window, WorkingSet};
 
 /// A fleet in memory, its clock, and the sessions that act on it.
 pub struct World {
@@ -267,6 +263,7 @@ impl World {
                 let total = known.filter(|entry| kinds.contains(&entry.kind)).count() as u64;
                 set.newest.insert((task, kinds), Newest { count: u32::MAX, total });
             }
+            Need::Entry(number) => set.entries.load_absent(number),
             Need::Receipt(principal, operation) => set.receipts.load_absent((principal, operation)),
             Need::Queue { project, source, after, .. } => {
                 let window = Window { from: after, to: Rank::FIRST, complete: true };
@@ -275,103 +272,6 @@ impl World {
             Need::Page(page) => {
                 let rows = self.page(&page, call);
                 self.set.pages.insert(page, rows);
-            }
-        }
-    }
-
-    fn page(&self, page: &Page, call: &Call) -> Rows {
-        let set = &self.set;
-        match page {
-            Page::Events { after, task, .. } => {
-                let wanted = set.events.iter().filter(|stored| {
-                    stored.event.number > *after && (task.is_none() || stored.event.task == *task)
-                });
-                Rows::Events(wanted.cloned().collect(), false)
-            }
-            Page::NewestEvents { task, count } => {
-                let wanted =
-                    set.events.iter().rev().filter(|stored| task.is_none() || stored.event.task == *task);
-                let mut newest: Vec<_> = wanted.take(*count as usize).cloned().collect();
-                newest.reverse();
-                Rows::Events(newest, false)
-            }
-            Page::Happened { project, kinds, after, count } => {
-                let mut newest: BTreeMap<TaskId, StoredEvent> = BTreeMap::new();
-                for stored in set.events.iter().filter(|stored| {
-                    let event = &stored.event;
-                    event.number > *after
-                        && event.project.as_ref() == Some(project)
-                        && kinds.contains(&event.kind)
-                }) {
-                    newest.extend(stored.event.task.clone().map(|task| (task, stored.clone())));
-                }
-                let total = newest.len() as u64;
-                let mut events: Vec<_> = newest.into_values().collect();
-                events.sort_by_key(|stored| std::cmp::Reverse(stored.event.number));
-                events.truncate(*count as usize);
-                Rows::Happened(events, total)
-            }
-            Page::Before { moment } => {
-                let last = set.events.iter().rfind(|stored| stored.event.wall_time < *moment);
-                Rows::Events(last.cloned().into_iter().collect(), false)
-            }
-            Page::Kept { project, .. } => {
-                let open = set.blockers.rows().filter(|blocker| blocker.resolved_at.is_none());
-                let tasks: BTreeSet<TaskId> = open.map(|blocker| blocker.task.clone()).collect();
-                Rows::Tasks(tasks.into_iter().filter(|task| task.project == *project).collect())
-            }
-            Page::Tasks { project, queues, after, .. } => {
-                let mut ids: Vec<TaskId> = set
-                    .tasks
-                    .rows()
-                    .filter(|task| task.id.project == *project && task.id.number > *after)
-                    .filter(|task| queues.contains(&task.queue()))
-                    .map(|task| task.id.clone())
-                    .collect();
-                ids.sort_by_key(|id| id.number);
-                Rows::Tasks(ids)
-            }
-            Page::Edges { side, kind, after, count } => {
-                let known = set.dependencies.known(side).into_iter().filter(|edge| edge.kind == *kind);
-                let mut edges: Vec<_> = known.cloned().collect();
-                edges.sort_by(|a, b| side.other(a).cmp(side.other(b)));
-                let total = edges.len() as u64;
-                edges.retain(|edge| after.as_ref().is_none_or(|after| side.other(edge) > after));
-                edges.truncate(*count as usize);
-                Rows::Edges(edges, total)
-            }
-            Page::OpenChild { of } => {
-                let edges = set.dependencies.known(&Side::On(of.clone())).into_iter();
-                let required = edges.filter(|edge| edge.kind == DependencyKind::Parent && !edge.optional);
-                let children = required.filter_map(|edge| set.tasks.get(&edge.task).flatten());
-                let open = children.filter(|child| !child.lifecycle.is_finished());
-                Rows::Tasks(open.map(|child| child.id.clone()).take(1).collect())
-            }
-            Page::Titled { project, title } => {
-                let same = set
-                    .bodies
-                    .rows()
-                    .filter(|body| body.task.project == *project && folded_title(&body.title) == *title);
-                Rows::Tasks(same.map(|body| body.task.clone()).collect())
-            }
-            Page::Projects => {
-                Rows::Projects(set.projects.rows().map(|project| project.key.clone()).collect())
-            }
-            Page::Sessions { .. } => {
-                Rows::Sessions(set.sessions.rows().filter(|s| s.open).map(|s| s.id.clone()).collect())
-            }
-            Page::AgedReceipts { before, .. } => {
-                let aged =
-                    set.receipts.rows().filter(|receipt| receipt.at < *before && receipt.answer.is_some());
-                Rows::Receipts(aged.map(|r| (r.principal.clone(), r.operation_id.clone())).collect())
-            }
-            Page::Overdue { .. } => {
-                let overdue = set.tasks.rows().filter(|task| {
-                    let attempt = task.current_attempt().and_then(|id| set.attempts.get(&id).flatten());
-                    attempt.is_some_and(|a| a.state == AttemptState::Active && !a.is_live(call.now.fleet))
-                        || task.deferred_until.is_some_and(|until| until <= call.now.wall)
-                });
-                Rows::Tasks(overdue.map(|task| task.id.clone()).collect())
             }
         }
     }

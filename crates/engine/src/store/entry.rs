@@ -7,11 +7,13 @@ use tenure_core::model::time::WallTime;
 use tenure_core::working_set::table::Table;
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Shape, Stored};
+use super::rows::{Lookup, Shape, Stored};
 
 static ENTRY: Shape =
     Shape::new("entry", &["number", "task", "attempt", "kind", "principal", "at", "text", "data"], 1, 2);
 
+/// Entries by number.
+pub static BY_NUMBER: Lookup = Lookup::new(&ENTRY, &["number"], "");
 /// The newest entries of a task. The seven words are the kinds asked for, repeated to fill them; `{columns}` stands
 /// for an entry's columns.
 pub const NEWEST: &str = "SELECT {columns} FROM entry WHERE task = $1 \

@@ -5,7 +5,7 @@ use std::mem::take;
 
 use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::handle::Handle;
-use tenure_core::model::ids::{AttemptId, PrincipalName, ProjectKey, SessionId, TaskId};
+use tenure_core::model::ids::{AttemptId, EventNumber, PrincipalName, ProjectKey, SessionId, TaskId};
 use tenure_core::model::ids::{ConversationId, OperationId};
 use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::task::Rank;
@@ -39,6 +39,7 @@ struct Wanted {
     attempts: Vec<AttemptId>,
     current_of: Vec<SessionId>,
     current_in: Vec<ProjectKey>,
+    entries: Vec<EventNumber>,
     receipts: Vec<(PrincipalName, OperationId)>,
     /// The most rows that anybody asked for, and how many asked.
     queues: BTreeMap<(ProjectKey, Source, Rank), (u32, u32)>,
@@ -77,6 +78,7 @@ pub fn load(
                 let total = entry::load_newest(driver, &mut set.entries, (&task, kinds), count)?;
                 set.newest.insert((task, kinds), Newest { count, total });
             }
+            Need::Entry(number) => wanted.entries.push(number),
             Need::Receipt(principal, operation) => wanted.receipts.push((principal, operation)),
             Need::AttemptsOf(task) => {
                 if set.attempts.find(&AttemptIndex::Task(task.clone())).is_none() {
@@ -164,6 +166,7 @@ fn walked(need: &Need) -> Option<&TaskId> {
         | Need::CurrentAttemptsOf(_)
         | Need::CurrentAttemptsIn(_)
         | Need::NewestEntries { .. }
+        | Need::Entry(_)
         | Need::Receipt(..)
         | Need::Queue { .. }
         | Need::Page(_) => None,
@@ -229,6 +232,7 @@ impl Wanted {
         load_by_index(driver, &mut set.attempts, &attempt::CURRENT_OF, of, attempt_text)?;
         let inside = take(&mut self.current_in).into_iter().map(AttemptIndex::CurrentIn).collect();
         load_by_index(driver, &mut set.attempts, &attempt::CURRENT_IN, inside, attempt_text)?;
+        load_by_key(driver, &mut set.entries, &entry::BY_NUMBER, take(&mut self.entries))?;
         load_by_key(driver, &mut set.receipts, &receipt::BY_ID, take(&mut self.receipts))
     }
 }

@@ -7,29 +7,38 @@
 pub mod attempt;
 pub mod batch;
 pub mod body;
+pub mod completion;
 pub mod driver;
 pub mod entry;
 pub mod event;
+pub mod fill;
 pub mod fleet;
 pub mod floors;
 pub mod folder;
 pub mod graph;
+pub mod label;
 pub mod load;
 pub mod page;
 pub mod project;
 pub mod queue;
 pub mod receipt;
 pub mod rows;
+pub mod search;
 pub mod session;
 pub mod sqlite;
 pub mod task;
 
 use tenure_core::working_set::WorkingSet;
+use tenure_core::working_set::table::{Record, Table};
 
 use driver::{Driver, StoreError};
 
 /// The migrations, in order. A store that has seen more than these is of a newer version and is not touched.
-pub const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
+pub const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
+];
 
 /// The number of the last migration that this version knows.
 #[must_use]
@@ -47,14 +56,22 @@ pub fn flush(driver: &mut dyn Driver, set: &WorkingSet) -> Result<(), StoreError
     rows::flush(driver, &set.served)?;
     rows::flush(driver, &set.tasks)?;
     rows::flush(driver, &set.bodies)?;
+    label::keep(driver, written(&set.bodies))?;
     rows::flush(driver, &set.aliases)?;
     rows::flush(driver, &set.dependencies)?;
     rows::flush(driver, &set.blockers)?;
     rows::flush(driver, &set.attempts)?;
     rows::flush(driver, &set.entries)?;
+    completion::keep(driver, written(&set.entries))?;
+    search::keep(driver, written(&set.bodies), written(&set.entries))?;
     event::append(driver, &set.events)?;
     rows::flush(driver, &set.receipts)?;
     fleet::save(driver, &set.fleet)
+}
+
+/// The rows of a table that a batch writes.
+fn written<R: Record>(table: &Table<R>) -> impl Iterator<Item = &R> + Clone {
+    table.dirty().filter_map(|(_, row)| row)
 }
 
 /// Whether a working set holds anything that [`flush`] would write besides the fleet row.

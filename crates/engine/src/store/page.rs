@@ -8,7 +8,7 @@ use tenure_core::working_set::{Page, Rows, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Stored, load_by_key};
-use super::{body, event, graph, project, queue, receipt, session, task};
+use super::{body, completion, event, graph, label, project, queue, receipt, search, session, task};
 
 /// Loads a page with the rows that it names.
 pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
@@ -38,6 +38,23 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             let ids = tasks.iter().map(|task| task.id.clone()).collect();
             tasks.into_iter().for_each(|task| set.tasks.load(task));
             Rows::Tasks(ids)
+        }
+        Page::Labelled { project, labels, queues, after, count } => {
+            let tasks = label::labelled(driver, (project, labels), queues, *after, *count)?;
+            let ids = tasks.iter().map(|task| task.id.clone()).collect();
+            tasks.into_iter().for_each(|task| set.tasks.load(task));
+            Rows::Tasks(ids)
+        }
+        Page::Found { query, project, queues, count } => {
+            let (found, total) = search::found(driver, query, (project.as_ref(), queues), *count)?;
+            Rows::Found(found, total)
+        }
+        Page::Completions { of, missing, after, count } => {
+            let (completions, landings) = completion::list(driver, of, *missing, after.as_ref(), *count)?;
+            Rows::Completions(completions, landings)
+        }
+        Page::Labels { project, after, count } => {
+            Rows::Labels(label::counts(driver, project, after, *count)?)
         }
         Page::Edges { side, kind, after, count } => {
             let (edges, total) = graph::edges(driver, (side, *kind), after.as_ref(), *count)?;

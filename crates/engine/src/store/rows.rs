@@ -103,6 +103,11 @@ impl Shape {
     fn delete(&self, rows: usize) -> &str {
         self.deletes.get(rows, || {
             let mut sql = format!("DELETE FROM {} WHERE ", self.table);
+            if self.key == 1 {
+                let keys: Vec<String> = (1..=rows).map(|row| format!("${row}")).collect();
+                let _ = write!(sql, "{} IN ({})", self.columns[0], keys.join(", "));
+                return sql;
+            }
             for row in 0..rows {
                 sql.push_str(if row == 0 { "(" } else { " OR (" });
                 for (index, name) in self.columns[..self.key].iter().enumerate() {
@@ -149,8 +154,8 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Rows of `shape` whose columns `by`, all of them texts, have one of the values asked for, and for which
-    /// the condition `and` holds, if there is one.
+    /// Rows of `shape` whose columns `by` (one, or several that are all texts) have one of the values asked for, and for
+    /// which the condition `and` holds, if there is one.
     #[must_use]
     pub const fn new(shape: &'static Shape, by: &'static [&'static str], and: &'static str) -> Self {
         Self { shape, by, and, texts: Texts::new() }
@@ -298,7 +303,7 @@ pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(),
             None => R::write_key(key, &mut gone),
         }
     }
-    in_sizes(&gone.0, shape.key, |rows, values| driver.execute(shape.delete(rows), values).map(drop))?;
+    remove(driver, shape, &gone)?;
     insert(driver, shape, &moved)?;
     in_sizes(&steady.0, shape.columns.len(), |rows, values| {
         let written = driver.execute(shape.steady_upsert(rows), values)?;
@@ -307,6 +312,11 @@ pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(),
         }
         Ok(())
     })
+}
+
+/// Removes the rows of keys whose values stand one after the other.
+pub fn remove(driver: &mut dyn Driver, shape: &Shape, keys: &Values<'_>) -> Result<(), StoreError> {
+    in_sizes(&keys.0, shape.key, |rows, values| driver.execute(shape.delete(rows), values).map(drop))
 }
 
 /// Writes rows whose values stand one after the other.
@@ -357,6 +367,8 @@ mod tests {
             SHAPE.upsert(2),
             "INSERT INTO pair (a, b, c) VALUES ($1, $2, $3), ($4, $5, $6) ON CONFLICT (a, b) DO UPDATE SET c = excluded.c"
         );
+        static ONE: Shape = Shape::new("one", &["a", "b"], 1, 1);
+        assert_eq!(ONE.delete(2), "DELETE FROM one WHERE a IN ($1, $2)");
         assert_eq!(SHAPE.delete(2), "DELETE FROM pair WHERE (a = $1 AND b = $2) OR (a = $3 AND b = $4)");
         assert_eq!(
             LOOKUP.text(2),

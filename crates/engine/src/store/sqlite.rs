@@ -27,6 +27,9 @@ const LOG_BYTES: i64 = 64 * 1024 * 1024;
 /// Prepared statements that a connection keeps.
 const STATEMENTS: usize = 512;
 
+/// What a migration does beside its shared statements, by its number: what only SQLite has.
+const OWN_MIGRATIONS: &[(u32, &str)] = &[(3, include_str!("migrations/0003.sqlite.sql"))];
+
 /// What a connection may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -252,7 +255,10 @@ impl Driver for Sqlite {
     }
 
     fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
-        self.connection.execute_batch(sql).map_err(error)?;
+        let own = OWN_MIGRATIONS.iter().filter(|(of, _)| *of == number).map(|(_, sql)| *sql);
+        for sql in std::iter::once(sql).chain(own) {
+            self.connection.execute_batch(sql).map_err(error)?;
+        }
         self.connection.pragma_update(None, "user_version", number).map_err(error)
     }
 

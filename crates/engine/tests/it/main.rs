@@ -3,10 +3,12 @@
 
 mod backups;
 mod chain;
+mod commits;
 mod digest;
 mod exporting;
 mod failures;
 mod folder;
+mod labels;
 mod loop_of_work;
 mod model;
 mod neighbours;
@@ -16,6 +18,7 @@ mod records;
 mod replacing;
 mod restoring;
 mod scene;
+mod search;
 mod statements;
 mod world;
 mod writing;

@@ -2,12 +2,17 @@
 
 use tenure_core::model::attempt::Entry;
 use tenure_core::model::event::Receipt;
+use tenure_core::model::ids::TaskId;
 use tenure_core::model::task::Task;
+use tenure_core::search::query::Query;
+use tenure_core::working_set::Chosen;
 use tenure_engine::execute::prepare;
+use tenure_engine::store::driver::Values;
 use tenure_engine::store::rows::{Lookup, Stored};
 use tenure_engine::store::sqlite::Sqlite;
 use tenure_engine::store::{
-    attempt, body, entry, event, graph, page, project, queue, receipt, session, task,
+    attempt, body, completion, entry, event, fill, graph, label, page, project, queue, receipt, search,
+    session, task,
 };
 
 use crate::world::StillClocks;
@@ -84,6 +89,53 @@ fn lists_and_the_record_are_read_in_order_without_sorting() {
     check(body::TITLED, "USING INDEX body_title (title_key=?)");
     for sql in [page::BY_NUMBER, event::AFTER, event::AFTER_OF_TASK, event::NEWEST, event::NEWEST_OF_TASK] {
         assert!(!plan(sql).contains("TEMP B-TREE"), "{sql}");
+    }
+}
+
+#[test]
+fn labelled_tasks_and_labels_are_read_in_order_without_sorting() {
+    for labels in [1, 3] {
+        check(&label::labelled_text(labels), "label_tasks (project=? AND label=? AND number>?)");
+        assert!(!plan(&label::labelled_text(labels)).contains("TEMP B-TREE"), "{labels}");
+    }
+    check(label::COUNTS, "label_tasks (project=? AND label>?)");
+    assert!(!plan(label::COUNTS).contains("TEMP B-TREE"), "{}", plan(label::COUNTS));
+    check(&fill::BODIES_AFTER.replace("{columns}", "title"), "(task>?)");
+}
+
+#[test]
+fn a_search_reads_what_its_words_lead_to_and_nothing_else() {
+    for (query, in_project) in [("one", false), ("one \"two three\" -four -five", true)] {
+        let query = Query::read(query).expect("a query");
+        let steps = store().plan(&search::text_for(&query, in_project)).expect("a statement");
+        for step in &steps {
+            let looks_up = !step.starts_with("SCAN")
+                || step.contains("VIRTUAL TABLE INDEX 0:M")
+                || ["SCAN hit", "SCAN best", "SCAN task_score"].contains(&step.as_str())
+                || step.starts_with("SCAN (subquery");
+            assert!(looks_up, "{step}\n{}", steps.join("\n"));
+        }
+    }
+    check(search::OF_BODIES.text(64), "INDEX passage_body (task=?)");
+}
+
+#[test]
+fn commits_are_found_from_the_tasks_that_are_chosen() {
+    let task = |number| TaskId { project: "afc".parse().expect("a key"), number };
+    let label = Chosen::Labelled("afc".parse().expect("a key"), "ui".to_owned());
+    for of in [label, Chosen::Below(task(1)), Chosen::Named(vec![task(1), task(2)])] {
+        for sql in [
+            completion::list_text(&of, false, &mut Values::default()),
+            completion::list_text(&of, true, &mut Values::default()),
+            completion::count_text(&of, &mut Values::default()),
+        ] {
+            check(&sql, "SEARCH completion USING PRIMARY KEY (task=?)");
+            assert!(
+                !plan(&sql).contains("SCAN label") && !plan(&sql).contains("SCAN dependency"),
+                "{}",
+                plan(&sql)
+            );
+        }
     }
 }
 

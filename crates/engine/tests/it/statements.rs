@@ -90,8 +90,17 @@ fn a_group_shares_its_statements() {
             .map(|(agent, held)| agent.fenced(operation(name, json!({ "task": held["task"]["id"] })), held))
             .collect()
     };
+    let touches_texts = |counts: &Counts| {
+        let counts = counts.lock().expect("no panic");
+        counts.keys().any(|sql| {
+            sql.contains("passage") || sql.contains("INTO label") || sql.contains("INTO completion")
+        })
+    };
+    assert!(!touches_texts(&counts), "a claim writes no text, so it costs nothing for being searched");
     run(&mut world, &counts, "heartbeats", 8, fenced("heartbeat"));
-    run(&mut world, &counts, "closes", 20, fenced("close"));
+    assert!(!touches_texts(&counts), "nor does a heartbeat");
+    run(&mut world, &counts, "closes", 24, fenced("close"));
+    assert!(touches_texts(&counts), "what is written is found");
 }
 
 /// A hub of a thousand and a tree of hundreds of levels are ordinary work: what they cost grows with their size and

@@ -60,6 +60,12 @@ impl Clocks for StillClocks {
     }
 }
 
+/// Takes away what the second schema and the third have brought.
+pub const FIRST_SCHEMA: &str = "DROP TABLE label; DROP TABLE completion; DROP TABLE passage; DROP TABLE passage_words; ALTER TABLE fleet DROP COLUMN floor";
+/// Takes away what the third schema has brought.
+pub const SECOND_SCHEMA: &str =
+    "DROP TABLE label; DROP TABLE completion; DROP TABLE passage; DROP TABLE passage_words";
+
 /// A store with its clock. Fields are dropped in this order.
 pub struct World {
     pub driver: Box<dyn Driver>,

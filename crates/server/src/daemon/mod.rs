@@ -65,7 +65,8 @@ pub fn serve(folder: &Path, options: &Options) -> ExitCode {
         // It fails only for a process that leads a group already, and then there is nothing to leave.
         let _ = rustix::process::setsid();
     }
-    let started = prepare(folder, options).and_then(|folder| start(&folder, &options.engine));
+    let engine = tenure_engine::Options { upgrading: report::upgrading, ..options.engine.clone() };
+    let started = prepare(folder, options).and_then(|folder| start(&folder, &engine));
     let started = match started {
         Ok(Started::Daemon(daemon)) => daemon,
         Ok(Started::AlreadyRunning(running)) => {

@@ -1,4 +1,5 @@
-//! What a daemon tells whoever started it: one line of JSON, once.
+//! What a daemon tells whoever started it: one line of JSON, and before it one now and then while there is reason to
+//! wait.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -43,6 +44,11 @@ pub(super) fn ready(running: &Running) {
         "version": running.version,
         "socket": running.socket.to_string_lossy(),
     }));
+}
+
+/// Tells the starter that the store is being brought up to date, so that it goes on waiting.
+pub(super) fn upgrading() {
+    say(&json!({ "ready": false, "upgrading": true }));
 }
 
 /// Tells the starter why there is none.

@@ -1,0 +1,128 @@
+//! Work found again on the command line: by words, by labels, by its commits.
+
+use crate::place::Place;
+
+const EVIL: &str = "the \u{1b}[2J parser\u{202e} of 家";
+
+fn is_harmless(text: &str) -> bool {
+    text.chars().all(|c| c == '\n' || (!c.is_control() && c != '\u{202e}'))
+}
+
+#[test]
+fn tasks_are_found_by_what_is_written_in_them() {
+    let place = Place::bound();
+    let titled = place.task(EVIL, &[]);
+    let noted = place.task("something else", &["--description", "it is\nabout the `parser_state`"]);
+    place.ok("ada", &["claim", &noted]);
+    place.ok("ada", &["note", &noted, "it loops in src/main.rs:12"]);
+
+    let found = place.ok("ada", &["search", "pars"]);
+    let lines: Vec<&str> = found.out.lines().collect();
+    assert!(
+        lines[0].starts_with(&titled) && lines[0].ends_with(r"the \x1b[2J parser\u{202e} of 家"),
+        "{}",
+        found.out
+    );
+    assert!(
+        lines[1].starts_with(&noted) && lines[2] == "    description: it is about the `parser_state`",
+        "{}",
+        found.out
+    );
+    assert!(is_harmless(&found.out), "{:?}", found.out);
+    let found = place.ok("ada", &["search", "src/main.rs"]);
+    assert!(found.out.contains("note ") && found.out.contains("it loops in src/main.rs:12"), "{}", found.out);
+
+    let json = place.json("ada", &["search", "parser", "--limit", "1"]);
+    assert_eq!((&json["total"], json["tasks"].as_array().map(Vec::len)), (&2.into(), Some(1)));
+    let pieces = json["tasks"][0]["excerpt"].as_array().expect("pieces");
+    let hits: Vec<_> =
+        pieces.iter().filter(|piece| piece["hit"] == true).map(|piece| &piece["text"]).collect();
+    assert_eq!(hits, ["parser"]);
+    let some = place.ok("ada", &["search", "loops", "--json=id,found_in"]);
+    assert!(some.out.contains(r#""tasks":[{"found_in":"note","id":"afc-2"}]"#), "{}", some.out);
+
+    assert_eq!(place.ok("ada", &["search", "\"loops parser\""]).out, "nothing is found\n");
+    assert_eq!(place.ok("ada", &["search", "loops", "--", "-parser"]).out, "nothing is found\n");
+    for words in
+        [&["search", "?!"][..], &["search", ""], &["search", "\u{1b}["], &["search", "-x"], &["search"]]
+    {
+        let refused = place.run("ada", words);
+        assert_eq!((refused.code, refused.out.as_str()), (1, ""), "{words:?}: {}", refused.err);
+        assert!(is_harmless(&refused.err), "{:?}", refused.err);
+    }
+}
+
+#[test]
+fn a_bound_checkout_is_searched_alone_unless_all_is_asked_for() {
+    let place = Place::bound();
+    place.task("parser here", &[]);
+    place.ok("ada", &["project", "create", "other"]);
+    place.ok("ada", &["task", "create", "--project", "other", "--title", "parser there"]);
+    let ids = |words: &[&str]| {
+        let found = place.json("ada", words);
+        let tasks = found["tasks"].as_array().expect("a list").clone();
+        tasks.iter().map(|task| task["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&["search", "parser"]), ["afc-1"]);
+    assert_eq!(ids(&["search", "parser", "--project", "other"]), ["other-1"]);
+    let mut all = ids(&["search", "parser", "--everywhere"]);
+    all.sort();
+    assert_eq!(all, ["afc-1", "other-1"]);
+    assert_eq!(place.run("ada", &["search", "parser", "--project", "none"]).code, 7);
+}
+
+#[test]
+fn labels_are_listed_and_list_tasks() {
+    let place = Place::bound();
+    assert_eq!(place.ok("ada", &["label", "list"]).out, "no labels\n");
+    place.task("one", &["--label", "phase 2", "--label", "ui"]);
+    place.task("two", &["--label", "ui"]);
+    let listed = place.ok("ada", &["label", "list", "--limit", "1"]);
+    let expected = "UNFINISHED  FINISHED  LABEL\n1           0         phase 2\n1 shown; go on with --cursor '1.phase 2'\n";
+    assert_eq!(listed.out, expected);
+    let rest = place.ok("ada", &["label", "list", "--cursor", "1.phase 2"]);
+    assert!(rest.out.ends_with("2           0         ui\n"), "{}", rest.out);
+    let both = place.json("ada", &["task", "list", "--label", "ui", "-l", "phase 2"]);
+    assert_eq!(both["tasks"].as_array().map(Vec::len), Some(1));
+    assert_eq!(place.ok("ada", &["task", "list", "--label", "UI"]).out, "no tasks\n");
+}
+
+#[test]
+fn the_commits_of_a_label_tell_whether_they_are_all() {
+    let place = Place::bound();
+    for title in [EVIL, "without a commit", "open"] {
+        place.task(title, &["--label", "ui", "--alias", &title.replace(char::is_control, "")]);
+    }
+    place.ok("ada", &["close", "afc-1", "--revision", "1", "--commit", "0123456789abcdef"]);
+    place.ok("ada", &["close", "afc-2", "--revision", "1"]);
+    let listed = place.ok("ada", &["commits", "--label", "ui"]);
+    assert!(listed.out.contains("0123456789abcdef  afc-1") && is_harmless(&listed.out), "{}", listed.out);
+    assert!(
+        listed
+            .out
+            .ends_with("1 task landed, 1 closed without a commit (--missing lists them), 1 unfinished\n"),
+        "{}",
+        listed.out
+    );
+    let missing = place.ok("ada", &["commits", "--label", "ui", "--missing"]);
+    assert!(
+        missing.out.contains("without a commit") && !missing.out.contains("0123456789abcdef"),
+        "{}",
+        missing.out
+    );
+    let named = place.ok("ada", &["commits", "afc-1"]);
+    assert!(named.out.ends_with("1 task landed, nothing is left\n"), "{}", named.out);
+    let some = place.ok("ada", &["commits", "afc-1", "--json=commit"]);
+    assert!(some.out.contains(r#""commits":[{"commit":"0123456789abcdef"}]"#), "{}", some.out);
+    assert_eq!(
+        place.json("ada", &["commits", "without a commit"])["missing"],
+        1,
+        "a task may be named by an alias"
+    );
+    let none = place.ok("ada", &["commits", "--label", "none"]);
+    assert_eq!(none.out, "no tasks that could have landed\n");
+    for words in [&["commits"][..], &["commits", "afc-1", "--label", "ui"], &["commits", "--objective", ""]] {
+        assert_eq!(place.run("ada", words).code, 1, "{words:?}");
+    }
+    assert_eq!(place.run("ada", &["commits", "--objective", "afc-99"]).code, 7);
+}
