@@ -415,6 +415,16 @@ pub fn folded_title(title: &str) -> String {
     if folded.is_empty() { title.trim().to_owned() } else { folded }
 }
 
+/// Whether two titles are compared as the same. Most differ in their first letters, and nothing further is looked at.
+#[must_use]
+pub fn is_same_title(one: &str, other: &str) -> bool {
+    fn letters(title: &str) -> impl Iterator<Item = char> {
+        let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.flat_map(|word| word.chars().flat_map(char::to_lowercase).chain([' ']))
+    }
+    letters(one).eq(letters(other)) && (letters(one).next().is_some() || one.trim() == other.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -424,5 +434,21 @@ mod tests {
         assert_eq!(folded_title("  Fix: the PARSER! "), folded_title("fix the parser"));
         assert_ne!(folded_title("???"), folded_title("!!!"));
         assert_eq!(folded_title("🚀 "), folded_title("🚀"));
+        let titles = [
+            "  Fix: the PARSER! ",
+            "fix the parser",
+            "fix the",
+            "???",
+            " ???",
+            "!!!",
+            "🚀 ",
+            "🚀",
+            "Ünï",
+            "ünÏ.",
+        ];
+        for (one, other) in titles.iter().flat_map(|one| titles.iter().map(move |other| (one, other))) {
+            let same = folded_title(one) == folded_title(other);
+            assert_eq!(is_same_title(one, other), same, "{one:?} {other:?}");
+        }
     }
 }

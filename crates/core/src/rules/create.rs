@@ -16,7 +16,7 @@ use crate::model::ids::{Generation, TaskId};
 use crate::model::limits::{LIST_ITEMS, TEXT_BYTES, check_count, check_line, check_text, excerpt};
 use crate::model::project::Project;
 use crate::model::refusal::{Code, Refusal};
-use crate::model::task::{Alias, Body, Details, Kind, Lifecycle, Task, folded_title};
+use crate::model::task::{Alias, Body, Details, Kind, Lifecycle, Task, folded_title, is_same_title};
 use crate::operation::task::{CreateTask, CreatedTask};
 use crate::working_set::{About, Need, Page, Step, WorkingSet, together};
 
@@ -163,10 +163,17 @@ impl CreateTask {
 
     fn likely_duplicates(&self, set: &WorkingSet) -> Step<Vec<TaskId>> {
         let same = set.page(&titled(&self.project, &self.title))?.tasks();
+        // The page tells what was stored before this batch.
+        let written = set
+            .bodies
+            .dirty()
+            .filter_map(|(_, body)| body)
+            .filter(|body| body.task.project == self.project && is_same_title(&body.title, &self.title));
         let names = self.references.iter().chain(&self.source);
         let named = together(names.map(|name| set.alias(&self.project, name)))?;
         let mut told = BTreeSet::new();
-        let found = same.iter().cloned().chain(named.into_iter().flatten().map(|alias| alias.task));
+        let same = same.iter().cloned().chain(written.map(|body| body.task.clone()));
+        let found = same.chain(named.into_iter().flatten().map(|alias| alias.task));
         Ok(found.filter(|id| told.insert(id.clone())).take(DUPLICATES_TOLD).collect())
     }
 

@@ -5,6 +5,7 @@ mod backups;
 mod chain;
 mod commits;
 mod digest;
+mod duplicates;
 mod exporting;
 mod failures;
 mod folder;
