@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use tenure_client::call::Client;
+use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::operation::project::ListProjects;
 use tenure_core::operation::session::ListSessions;
 
@@ -25,7 +26,7 @@ pub fn names<'a>(meant: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&
 /// listed. It is one more question, and only asked then.
 pub fn step(input: &Value, client: &Client) -> Option<String> {
     if let Some(meant) = input["session"].as_str() {
-        let list = client.call(&ListSessions { limit: None }, None).ok()?.value.sessions;
+        let list = client.call(&ListSessions { limit: Some(PAGE_ROWS) }, None).ok()?.value.sessions;
         let handles: Vec<String> = list.iter().map(|session| session.handle.to_string()).collect();
         return told(&names(meant, handles.iter().map(String::as_str)), str::to_owned)
             .or_else(|| Some("`tenure session list` shows them".to_owned()));

@@ -45,7 +45,7 @@ fn twenty_commands_on_an_empty_folder_find_one_daemon_and_get_the_right_answers(
     assert_eq!(starts(place.state()), 1);
     let listed = shell.json(&["project", "list"]);
     assert_eq!(listed["projects"].as_array().map(Vec::len), Some(AT_ONCE));
-    let sessions = shell.json(&["session", "list"]);
+    let sessions = shell.json(&["session", "list", "--limit", "100"]);
     assert_eq!(sessions["sessions"].as_array().map(Vec::len), Some(AT_ONCE));
     store::verify(&client(place.state()));
 }
