@@ -99,7 +99,7 @@ fn prepare(record: &Record, spec: &Spec, input: &Value) -> Pending {
     Pending {
         operation: spec.name.to_owned(),
         input: input.clone(),
-        operation_id: clock::random_id(),
+        operation_id: clock::operation_id(),
         fence: fence(record, spec, input),
         pid,
         started: processes::started(pid).unwrap_or_default(),

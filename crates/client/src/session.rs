@@ -1,6 +1,6 @@
 //! A session as its processes use it: found in its file or opened, and named in every call.
 
-use tenure_core::model::ids::{Epoch, OperationId, PrincipalName, SessionId, TaskId};
+use tenure_core::model::ids::{Epoch, PrincipalName, SessionId, TaskId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Operation;
 use tenure_core::operation::session::{OpenSession, SessionAnswer, ShowSession};
@@ -200,7 +200,7 @@ impl Session {
         };
         // Repeating it changes nothing, so it is not kept on record.
         let input = serde_json::to_value(&request).expect("inputs are plain data and always serialise");
-        let operation_id: OperationId = clock::random_id();
+        let operation_id = clock::operation_id();
         let mut headers = proves.headers();
         headers.push((wire::IDEMPOTENCY_KEY, operation_id.to_string()));
         let headers: Vec<(&str, &str)> =

@@ -137,7 +137,7 @@ impl Record {
             v: VERSION,
             fleet: fleet.to_owned(),
             name: name.clone(),
-            session: clock::random_id(),
+            session: clock::session_id(),
             secret: SessionSecret::new(clock::random()).to_hex(),
             conversation,
             epoch: None,

@@ -88,7 +88,8 @@ pub fn prepare_telling(
     if driver.schema()? == schema_known() {
         return fleet::existing(driver);
     }
-    write(driver, |driver| {
+    driver.begin_migration()?;
+    finish(driver, |driver| {
         let from = driver.schema()?;
         for (number, sql) in (1..).zip(MIGRATIONS) {
             if from < number {
@@ -163,6 +164,14 @@ pub(crate) fn write<S: Store + ?Sized, T>(
     within: impl FnOnce(&mut S) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     store.begin_write()?;
+    finish(store, within)
+}
+
+/// Does something in a write that has begun, and makes it durable or takes it back.
+fn finish<S: Store + ?Sized, T>(
+    store: &mut S,
+    within: impl FnOnce(&mut S) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     let done = within(store).and_then(|done| store.commit().map(|()| done));
     if done.is_err() {
         // The first error says what happened; a failing rollback only means that the connection is of no more use.

@@ -169,6 +169,11 @@ impl Driver for Store {
         self.connection().begin_write()
     }
 
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        self.step()?;
+        self.connection().begin_migration()
+    }
+
     fn begin_read(&mut self) -> Result<(), StoreError> {
         self.step()?;
         self.connection().begin_read()

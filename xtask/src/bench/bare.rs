@@ -75,6 +75,10 @@ impl Driver for Recorder {
         self.inner.begin_write()
     }
 
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        self.inner.begin_migration()
+    }
+
     fn begin_read(&mut self) -> Result<(), StoreError> {
         self.tape.note("BEGIN", &[]);
         self.inner.begin_read()

@@ -87,7 +87,7 @@ const WRITERS: &[&str] = &[
 pub fn only_execute_begins_a_write(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust("crates/").filter(|file| !WRITERS.contains(&file.path.as_str())) {
-        let calls = [".begin_write(", "::begin_write("];
+        let calls = [".begin_write(", "::begin_write(", ".begin_migration("];
         for line in calls.iter().flat_map(|call| file.source.product_lines_with(call)) {
             let message =
                 "only execute.rs begins a write (invariant 4): make it a command and run it as a batch";

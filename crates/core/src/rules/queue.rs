@@ -17,8 +17,8 @@ use crate::operation::queue::{Ready, ReadyList};
 use crate::working_set::records::{AttemptIndex, InQueue};
 use crate::working_set::{Need, Source, Step, Window, WorkingSet};
 
-/// How many rows of a queue are asked for first when one task is wanted.
-pub const FIRST_ROWS: u32 = 8;
+/// How many rows of a queue are asked for first when one task is wanted: the first is nearly always the one.
+pub const FIRST_ROWS: u32 = 1;
 /// How many further rows are asked for when the first ones were not enough.
 const MORE_ROWS: u32 = 64;
 

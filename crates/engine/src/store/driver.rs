@@ -54,6 +54,10 @@ pub trait Driver: Send {
     /// The number of the last migration that the store has seen; 0 for an empty one.
     fn schema(&mut self) -> Result<u32, StoreError>;
 
+    /// Begins a write whose migrations may build tables anew that others refer to: whether every reference leads somewhere
+    /// is checked at the commit.
+    fn begin_migration(&mut self) -> Result<(), StoreError>;
+
     /// Runs a migration's statements and notes its number, within the present transaction.
     fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError>;
 

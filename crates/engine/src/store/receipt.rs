@@ -9,13 +9,13 @@ use super::rows::{Lookup, Shape, Stored};
 
 static RECEIPT: Shape = Shape::new(
     "receipt",
-    &["principal", "operation_id", "operation", "fingerprint", "epoch", "at", "answer"],
+    &["operation_id", "principal", "operation", "fingerprint", "epoch", "at", "answer"],
     2,
     2,
 );
 
 /// Receipts by caller and operation id.
-pub static BY_ID: Lookup = Lookup::new(&RECEIPT, &["principal", "operation_id"], "");
+pub static BY_ID: Lookup = Lookup::new(&RECEIPT, &["operation_id", "principal"], "");
 
 /// Receipts that still have their answer and are older than a moment. `{columns}` stands for a receipt's columns.
 pub const AGED: &str =
@@ -42,8 +42,8 @@ impl Stored for Receipt {
 
     fn read(fields: &mut Fields<'_>) -> Result<Self, StoreError> {
         Ok(Self {
-            principal: fields.parse()?,
             operation_id: fields.parse()?,
+            principal: fields.parse()?,
             operation: fields.text()?.to_owned(),
             fingerprint: fields.parse()?,
             epoch: Epoch(fields.count()?),
@@ -53,8 +53,8 @@ impl Stored for Receipt {
     }
 
     fn write<'a>(&'a self, values: &mut Values<'a>) {
-        values.text(self.principal.as_str());
         values.text(self.operation_id.as_str());
+        values.text(self.principal.as_str());
         values.text(&self.operation);
         values.shown(&self.fingerprint);
         values.count(self.epoch.0);
@@ -63,7 +63,7 @@ impl Stored for Receipt {
     }
 
     fn write_key(key: &Self::Key, values: &mut Values<'_>) {
-        values.shown(&key.0);
         values.shown(&key.1);
+        values.shown(&key.0);
     }
 }

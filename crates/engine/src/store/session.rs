@@ -19,13 +19,14 @@ static SESSION: Shape = Shape::new(
         "harness",
         "workstation",
         "capabilities",
-        "open",
         "opened_at",
+        "open",
         "present_until",
     ],
     1,
-    3,
-);
+    10,
+)
+.with_steady(1);
 static SERVED: Shape = Shape::new("served", &["session", "project", "event"], 2, 2);
 
 /// Principals by name.
@@ -77,8 +78,8 @@ impl Stored for Session {
             harness: fields.optional_text()?.map(str::to_owned),
             workstation: fields.optional_text()?.map(str::to_owned),
             capabilities: fields.json()?,
-            open: fields.flag()?,
             opened_at: WallTime(fields.integer()?),
+            open: fields.flag()?,
             present_until: FleetTime(fields.integer()?),
         })
     }
@@ -93,9 +94,14 @@ impl Stored for Session {
         values.optional_text(self.harness.as_deref());
         values.optional_text(self.workstation.as_deref());
         values.json(&self.capabilities);
-        values.flag(self.open);
         values.integer(self.opened_at.0);
+        values.flag(self.open);
         values.integer(self.present_until.0);
+    }
+
+    /// Most writes only say that a session is still there; one that is not open has just been closed.
+    fn has_moved(&self) -> bool {
+        !self.open
     }
 
     fn write_key(key: &Self::Key, values: &mut Values<'_>) {

@@ -44,6 +44,8 @@ pub struct Sqlite {
     connection: Connection,
     /// The files that it should still be writing to.
     hold: Option<Arc<Hold>>,
+    /// Whether a migration goes on, in which references are not checked one by one.
+    is_migrating: bool,
 }
 
 impl Sqlite {
@@ -55,7 +57,7 @@ impl Sqlite {
         };
         let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let connection = Connection::open_with_flags(path, flags).map_err(error)?;
-        let mut sqlite = Self { connection, hold: None };
+        let mut sqlite = Self { connection, hold: None, is_migrating: false };
         // The log is emptied by `settle` and stays the same file for as long as the store is open.
         let kept = sqlite.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         if !kept.map_err(error)? {
@@ -74,7 +76,7 @@ impl Sqlite {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let connection = Connection::open_with_flags(path, flags).map_err(error)?;
-        let mut sqlite = Self { connection, hold: None };
+        let mut sqlite = Self { connection, hold: None, is_migrating: false };
         sqlite.refuse_newer()?;
         sqlite.settings(Role::Reader)?;
         let found: String =
@@ -93,7 +95,8 @@ impl Sqlite {
 
     /// A database in memory that ends with its connection, for tests and simulation.
     pub fn in_memory() -> Result<Self, StoreError> {
-        let sqlite = Self { connection: Connection::open_in_memory().map_err(error)?, hold: None };
+        let connection = Connection::open_in_memory().map_err(error)?;
+        let sqlite = Self { connection, hold: None, is_migrating: false };
         sqlite.settings(Role::Writer)?;
         Ok(sqlite)
     }
@@ -153,6 +156,21 @@ impl Sqlite {
         }
     }
 
+    /// Whether every reference of every table leads somewhere.
+    fn check_references(&self) -> Result<(), StoreError> {
+        let mut check = self.connection.prepare("PRAGMA foreign_key_check").map_err(error)?;
+        let first = check.query([]).and_then(|mut rows| rows.next()?.map(|row| row.get(0)).transpose());
+        let lost: Option<String> = first.map_err(error)?;
+        match lost {
+            Some(table) => Err(StoreError::corrupt(format!("a row of {table} refers to nothing"))),
+            None => Ok(()),
+        }
+    }
+
+    fn end_migration(&mut self) -> Result<(), StoreError> {
+        if std::mem::take(&mut self.is_migrating) { self.set("foreign_keys", 1) } else { Ok(()) }
+    }
+
     fn run(&self, sql: &str) -> Result<(), StoreError> {
         self.connection
             .prepare_cached(sql)
@@ -187,6 +205,16 @@ impl Driver for Sqlite {
         self.run("BEGIN IMMEDIATE")
     }
 
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        self.set("foreign_keys", 0)?;
+        self.is_migrating = true;
+        let begun = self.begin_write();
+        if begun.is_err() {
+            self.end_migration()?;
+        }
+        begun
+    }
+
     fn begin_read(&mut self) -> Result<(), StoreError> {
         self.run("BEGIN")
     }
@@ -206,6 +234,9 @@ impl Driver for Sqlite {
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
+        if self.is_migrating {
+            self.check_references()?;
+        }
         self.run("COMMIT").map_err(|error| match error.class {
             Class::Io => StoreError::new(Class::Sync, error.detail),
             Class::Busy
@@ -217,6 +248,7 @@ impl Driver for Sqlite {
             | Class::Sync
             | Class::Other => error,
         })?;
+        self.end_migration()?;
         match &self.hold {
             Some(hold) if !hold.is_intact() => {
                 // If only the log was taken away, this saves what it holds.
@@ -236,7 +268,10 @@ impl Driver for Sqlite {
     }
 
     fn rollback(&mut self) -> Result<(), StoreError> {
-        if self.connection.is_autocommit() { Ok(()) } else { self.run("ROLLBACK") }
+        if !self.connection.is_autocommit() {
+            self.run("ROLLBACK")?;
+        }
+        self.end_migration()
     }
 
     fn backup(&mut self, into: &Path) -> Result<(), StoreError> {

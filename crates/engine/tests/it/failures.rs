@@ -81,6 +81,11 @@ impl Driver for Failing {
         self.inner.begin_write()
     }
 
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        self.faults.before()?;
+        self.inner.begin_migration()
+    }
+
     fn begin_read(&mut self) -> Result<(), StoreError> {
         self.faults.before()?;
         self.inner.begin_read()

@@ -10,6 +10,7 @@ mod exporting;
 mod failures;
 mod folder;
 mod labels;
+mod layout;
 mod loop_of_work;
 mod model;
 mod neighbours;

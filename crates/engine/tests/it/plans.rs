@@ -60,7 +60,7 @@ fn what_happened_since_a_moment_is_read_from_there_on() {
     for sql in [event::OF_TASKS, event::TASKS] {
         check(&sql.replace("{kinds}", "'task_closed', 'task_cancelled'"), "INTEGER PRIMARY KEY (rowid>?)");
     }
-    check(graph::KEPT, "INDEX task_stage (project=? AND stage=?)");
+    check(graph::KEPT, "PRIMARY KEY (project=? AND stage=?)");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn what_time_changed_is_found_by_its_moment() {
 
 #[test]
 fn lists_and_the_record_are_read_in_order_without_sorting() {
-    check(page::BY_NUMBER, "USING INDEX task_stage (project=? AND stage=? AND number>?)");
+    check(page::BY_NUMBER, "USING PRIMARY KEY (project=? AND stage=? AND number>?)");
     check(event::AFTER, "USING INTEGER PRIMARY KEY (rowid>?)");
     check(event::AFTER_OF_TASK, "USING INDEX event_task (task=? AND number>?)");
     check(event::NEWEST_OF_TASK, "USING INDEX event_task (task=?)");
@@ -160,7 +160,7 @@ fn every_lookup_of_many_keys_uses_an_index() {
         (&session::IN_CONVERSATION, "INDEX session_open_conversation (conversation=?)"),
         (&session::BY_HANDLE, "INDEX session_handle (handle=?)"),
         (&session::SERVED_AT, "PRIMARY KEY (session=? AND project=?)"),
-        (&task::BY_ID, "PRIMARY KEY (id=?)"),
+        (&task::BY_ID, "(id=?)"),
         (&body::BY_TASK, "(task=?)"),
         (&body::ALIASES, "PRIMARY KEY (project=? AND alias=?)"),
         (&body::ALIASES_OF, "INDEX alias_task (task=?)"),
@@ -170,7 +170,7 @@ fn every_lookup_of_many_keys_uses_an_index() {
         (&attempt::BY_ID, "PRIMARY KEY (id=?)"),
         (&attempt::CURRENT_OF, "INDEX attempt_session (session=?)"),
         (&attempt::CURRENT_IN, "INDEX attempt_stops (project=?)"),
-        (&receipt::BY_ID, "(principal=? AND operation_id=?)"),
+        (&receipt::BY_ID, "(operation_id=? AND principal=?)"),
     ];
     for (lookup, index) in lookups {
         for keys in [1, 64] {

@@ -280,6 +280,11 @@ impl Driver for Stumbling {
         self.inner.begin_write()
     }
 
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        self.step()?;
+        self.inner.begin_migration()
+    }
+
     fn begin_read(&mut self) -> Result<(), StoreError> {
         self.inner.begin_read()
     }

@@ -32,6 +32,10 @@ impl Driver for Counting {
         self.inner.begin_write()
     }
 
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        self.inner.begin_migration()
+    }
+
     fn begin_read(&mut self) -> Result<(), StoreError> {
         self.inner.begin_read()
     }

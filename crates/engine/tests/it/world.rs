@@ -66,6 +66,30 @@ pub const FIRST_SCHEMA: &str = "DROP TABLE label; DROP TABLE completion; DROP TA
 pub const SECOND_SCHEMA: &str =
     "DROP TABLE label; DROP TABLE completion; DROP TABLE passage; DROP TABLE passage_words";
 
+/// Lays the rows of tasks and receipts out as the third schema had them.
+pub const THIRD_SCHEMA: &str = "
+    CREATE TABLE laid AS SELECT * FROM task;
+    DROP TABLE task;
+    CREATE TABLE task (
+        id TEXT NOT NULL PRIMARY KEY, project TEXT NOT NULL REFERENCES project (key), number INTEGER NOT NULL,
+        stage INTEGER NOT NULL, queue TEXT NOT NULL, lifecycle TEXT NOT NULL, resolution TEXT, successor TEXT,
+        kind TEXT NOT NULL, priority INTEGER NOT NULL, archived INTEGER NOT NULL, revision INTEGER NOT NULL,
+        generation INTEGER NOT NULL, held INTEGER NOT NULL, own_blockers INTEGER NOT NULL,
+        outer_blockers INTEGER NOT NULL, inherited_blockers INTEGER NOT NULL, ready_at INTEGER NOT NULL,
+        deferred_until INTEGER, reserved_for TEXT, reserved_until INTEGER, requires TEXT
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO task SELECT * FROM laid;
+    CREATE INDEX task_stage ON task (project, stage, number);
+    DROP TABLE laid;
+    CREATE TABLE laid AS SELECT * FROM receipt;
+    DROP TABLE receipt;
+    CREATE TABLE receipt (
+        principal TEXT NOT NULL, operation_id TEXT NOT NULL, operation TEXT NOT NULL, fingerprint TEXT NOT NULL,
+        epoch INTEGER NOT NULL, at INTEGER NOT NULL, answer TEXT, PRIMARY KEY (principal, operation_id)
+    ) STRICT;
+    INSERT INTO receipt SELECT principal, operation_id, operation, fingerprint, epoch, at, answer FROM laid;
+    DROP TABLE laid;";
+
 /// A store with its clock. Fields are dropped in this order.
 pub struct World {
     pub driver: Box<dyn Driver>,

@@ -137,6 +137,10 @@ impl Driver for Gated {
         self.inner.begin_write()
     }
 
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        self.inner.begin_migration()
+    }
+
     fn begin_read(&mut self) -> Result<(), StoreError> {
         self.inner.begin_read()
     }
