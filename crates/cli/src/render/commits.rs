@@ -3,8 +3,12 @@
 use tenure_core::model::limits::counted;
 use tenure_core::operation::commits::{CommitList, Landed};
 
-use super::{Page, Show, time};
+use super::page::cut;
+use super::{Page, Show, plain, time};
 use crate::shell;
+
+/// How long a commit's name is at most: SHA-256 in hexadecimal. What is longer is no name that could be picked.
+const COMMIT_WIDTH: usize = 64;
 
 impl Show for CommitList {
     fn show(&self, page: &mut Page) {
@@ -27,7 +31,7 @@ fn row(landed: &Landed) -> [String; 5] {
     let place = landed.commit.clone().or_else(elsewhere).unwrap_or_else(|| "-".to_owned());
     let by = landed.by.as_ref().map_or_else(String::new, ToString::to_string);
     [
-        place,
+        cut(&plain::line(&place), COMMIT_WIDTH),
         landed.task.to_string(),
         landed.at.map_or_else(String::new, time::moment),
         by,

@@ -18,7 +18,7 @@ const fn case(
     Case { command, agent, words, effect }
 }
 
-pub const CASES: [Case; 60] = [
+pub const CASES: [Case; 65] = [
     case("ready", "ada", &[], Asks),
     case("claim", "erin", &["afc-12"], Changes),
     case("heartbeat", "ada", &[], Changes),
@@ -80,12 +80,17 @@ pub const CASES: [Case; 60] = [
     case("session close", "ada", &[], Changes),
     case("events", "ada", &["--newest"], Asks),
     case("digest", "ada", &["--since", "2026-01-01"], Asks),
+    case("search", "ada", &["half four"], Asks),
+    case("label list", "ada", &[], Asks),
+    case("commits", "ada", &["afc-10", "afc-13"], Asks),
     case("stats", "ada", &[], Asks),
     case("audit verify", "ada", &[], Asks),
     case("backup create", "ada", &["copy", "--replace"], Changes),
     case("backup verify", "ada", &["copy"], Asks),
     case("restore", "ada", &["copy"], Offline),
+    case("export jsonl", "ada", &["--output", "lines", "--replace"], Asks),
     case("import beads", "ada", &["export"], Asks),
+    case("import tenure", "ada", &["lines"], Asks),
     case("init", "ada", &[], Asks),
     case("doctor", "ada", &["--quick"], Asks),
     case("config show", "ada", &["--origin"], Asks),

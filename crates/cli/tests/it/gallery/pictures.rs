@@ -66,6 +66,7 @@ fn with_files(place: Place) -> Place {
         r#"{"id":"bd-7","title":"evil \u001b[2J\u202e","status":"open","priority":1,"issue_type":"task"}"#;
     std::fs::write(place.checkout().join("export"), line).expect("written");
     place.ok("ada", &["backup", "create", "copy"]);
+    place.ok("ada", &["export", "jsonl", "--output", "lines"]);
     place
 }
 

@@ -43,6 +43,7 @@ fn long() -> Place {
     let line = r#"{"id":"bd-7","title":"one","status":"open","priority":1,"issue_type":"task"}"#;
     std::fs::write(place.checkout().join("export"), line).expect("written");
     place.ok("ada", &["backup", "create", "copy"]);
+    place.ok("ada", &["export", "jsonl", "--output", "lines"]);
     place
 }
 
