@@ -162,12 +162,12 @@ fn an_import() {
 #[test]
 fn an_export_and_its_import_into_another_fleet() {
     let place = Place::bound();
-    place.task("one", &["--label", "core", "--alias", "bd-1"]);
+    place.task("one", &["--label", "core", "--alias", "x-1"]);
     place.task("two", &["--blocked-by", "afc-1"]);
     let file = place.root.path().join("e.jsonl");
     let exported = play(
         &place,
-        &[("ada", &["export", "jsonl", "--help"]), ("ada", &["export", "jsonl", "-o", "../e.jsonl"])],
+        &[("ada", &["export", "jsonl", "-h"]), ("ada", &["export", "jsonl", "-o", "../e.jsonl"])],
     );
     let own = play(&place, &[("ada", &["import", "tenure", "../e.jsonl", "--apply"])]);
     let other = Place::new();
@@ -175,7 +175,7 @@ fn an_export_and_its_import_into_another_fleet() {
     let seen = play(
         &other,
         &[
-            ("eve", &["import", "tenure", "--help"]),
+            ("eve", &["import", "tenure", "-h"]),
             ("eve", &["import", "tenure", "../e.jsonl"]),
             ("eve", &["import", "tenure", "../e.jsonl", "--apply"]),
             ("eve", &["import", "tenure", "../e.jsonl", "--apply"]),
