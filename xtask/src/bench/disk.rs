@@ -53,10 +53,11 @@ pub struct Commits {
 }
 
 impl Commits {
-    /// A small database of its own. `settings` are those of the product's connection.
+    /// A small database of its own, which may be there from before. `settings` are those of the product's connection.
     pub fn new(folder: &Path, settings: &bare::Settings) -> Result<Self, String> {
         let connection = settings.open(&folder.join("commits.db"))?;
-        let schema = "CREATE TABLE one (number INTEGER NOT NULL) STRICT; INSERT INTO one VALUES (0)";
+        let schema = "CREATE TABLE IF NOT EXISTS one (number INTEGER NOT NULL) STRICT; \
+            DELETE FROM one; INSERT INTO one VALUES (0)";
         connection.execute_batch(schema).map_err(bare::failed)?;
         Ok(Self { connection })
     }
