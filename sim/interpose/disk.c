@@ -4,7 +4,8 @@
  *
  *   TENURE_DISK_FOLDER     files below this folder are on the disk; needed
  *   TENURE_DISK_REPORT     where to write one line about what happened; needed
- *   TENURE_DISK_OFF_AT=n   the power goes at the n-th flush, before it happens
+ *   TENURE_DISK_OFF_AT=n   the power goes at the n-th flush or the first after it that has something to write, before it
+ *                          happens
  *   TENURE_DISK_ERROR_AT=n the n-th flush fails with EIO, as Linux fails it: what was not written stays unwritten, and
  *                          the next flush says that all is well. The power goes when the process ends.
  *   TENURE_DISK_LIES=1     every flush says that all is well and writes nothing, as with `synchronous=OFF`
@@ -139,6 +140,13 @@ static void changed(struct file *file, off_t from, off_t to) {
         file->dirty = roomier(file->dirty, file->room * sizeof *file->dirty);
     }
     file->dirty[file->ranges++] = (struct range){from, to};
+}
+
+/* Whether a file that was flushed before holds anything that the disk does not. */
+static int something_at_stake(void) {
+    for (struct file *file = files; file; file = file->next)
+        if (file->kept && file->ranges) return 1;
+    return 0;
 }
 
 /* Some of what was not flushed reaches the disk: each write or not, and if so perhaps a part of it. */
@@ -296,7 +304,7 @@ static int flushed(int fd, long call) {
     if (file) {
         flushes++;
         file->kept = 1;
-        if (flushes == off_at) {
+        if (off_at && flushes >= off_at && something_at_stake()) {
             put_back();
             say("off");
             _exit(POWER_IS_OFF);

@@ -12,7 +12,7 @@ pub const POWER_IS_OFF: i32 = 99;
 /// What the disk does. Flushes of files are counted from 1, anew in each process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Plan {
-    /// The power goes before this flush.
+    /// The power goes before this flush, or before the first one after it that has something to write.
     pub off_at: u64,
     /// This flush fails.
     pub fails_at: u64,
