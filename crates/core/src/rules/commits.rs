@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::fields::check_lines;
 use super::lookup::parse_of_epoch;
-use super::{Rule, as_of, page_rows, project};
+use super::{Rule, as_of, page_rows, project, room};
 use crate::envelope::Call;
 use crate::model::ids::{EventNumber, TaskId, counter};
-use crate::model::limits::{LIST_ITEMS, check_count};
+use crate::model::limits::{LIST_ITEMS, PAGE_BYTES_DEFAULT, check_count};
 use crate::model::refusal::Refusal;
 use crate::operation::commits::{CommitList, Landed, ListCommits};
 use crate::working_set::{Chosen, Completion, Need, Page, Step, WorkingSet, together};
@@ -30,10 +30,12 @@ impl Rule for ListCommits {
         let page = Page::Completions { of, missing: self.missing, after, count: rows + 1 };
         let (found, counts) = set.page(&page)?.completions();
         let shown = &found[..found.len().min(rows as usize)];
-        let last = shown.last().filter(|_| found.len() > shown.len());
+        let mut commits = together(shown.iter().map(|completion| landed(set, completion)))?;
+        commits.truncate(room(&commits, self.limit, PAGE_BYTES_DEFAULT));
+        let last = found[..commits.len()].last().filter(|_| found.len() > commits.len());
         Ok(CommitList {
             cursor: last.map(|last| format!("{}.{}.{}", call.epoch, last.number(), last.task)),
-            commits: together(shown.iter().map(|completion| landed(set, completion)))?,
+            commits,
             landed: counts.landed,
             missing: counts.missing,
             unfinished: counts.unfinished,

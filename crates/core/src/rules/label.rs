@@ -1,9 +1,9 @@
 //! Which labels there are.
 
 use super::lookup::parse_of_epoch;
-use super::{Rule, as_of, page_rows, project};
+use super::{Rule, as_of, page_rows, project, room};
 use crate::envelope::Call;
-use crate::model::limits::check_line;
+use crate::model::limits::{PAGE_BYTES_DEFAULT, check_line};
 use crate::operation::label::{LabelList, ListLabels};
 use crate::working_set::{Need, Page, Step, WorkingSet};
 
@@ -22,6 +22,7 @@ impl Rule for ListLabels {
         let page = Page::Labels { project: self.project.clone(), after, count: rows + 1 };
         let found = set.page(&page)?.labels();
         let shown = &found[..found.len().min(rows as usize)];
+        let shown = &shown[..room(shown, self.limit, PAGE_BYTES_DEFAULT).min(shown.len())];
         let last = shown.last().filter(|_| found.len() > shown.len());
         Ok(LabelList {
             cursor: last.map(|last| format!("{}.{}", call.epoch, last.label)),

@@ -2,10 +2,10 @@
 
 use super::lookup::queues;
 use super::view::summary;
-use super::{Rule, as_of, project, rows_within};
+use super::{Rule, as_of, project, room, rows_within};
 use crate::envelope::Call;
 use crate::model::attempt::EntryKind;
-use crate::model::limits::FOUND_ROWS;
+use crate::model::limits::{FOUND_ROWS, PAGE_BYTES_DEFAULT};
 use crate::operation::search::{FoundIn, FoundList, FoundTask, Search};
 use crate::search::excerpt::{Excerpt, excerpt};
 use crate::search::query::Query;
@@ -25,7 +25,8 @@ impl Rule for Search {
         let queues = queues(self.lifecycle, self.archived);
         let page = Page::Found { query: query.clone(), project: self.project.clone(), queues, count };
         let (found, total) = set.page(&page)?.found();
-        let tasks = together(found.iter().map(|found| shown(set, call, found, &query)))?;
+        let mut tasks = together(found.iter().map(|found| shown(set, call, found, &query)))?;
+        tasks.truncate(room(&tasks, self.limit, PAGE_BYTES_DEFAULT));
         Ok(FoundList { tasks, total, as_of: as_of(set, call) })
     }
 }
