@@ -354,7 +354,7 @@ mod tests {
         }
         assert!(named > 50, "only {named} were found");
         assert_eq!(found, Vec::<String>::new());
-        assert_eq!(wrong(&tree, "doctor --offline").as_deref(), Some("doctor has no option --offline"));
+        assert_eq!(wrong(&tree, "doctor --slow").as_deref(), Some("doctor has no option --slow"));
         assert_eq!(wrong(&tree, "task creat").as_deref(), Some("task has no command creat"));
     }
 }

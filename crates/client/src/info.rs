@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use tenure_core::model::ids::Epoch;
 use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::model::time::WallTime;
 use tenure_core::wire::PROTOCOL;
 
 /// What a daemon tells of itself.
@@ -26,6 +27,9 @@ pub struct Info {
     /// Whether it is at work, so that it must not be replaced. What that means is the daemon's to say, and
     /// `/openapi.json` says it.
     pub busy: bool,
+    /// What its wall clock showed when it answered; absent from a daemon that does not say so.
+    #[serde(default)]
+    pub wall_time: Option<WallTime>,
 }
 
 impl Info {

@@ -1,6 +1,7 @@
 //! The processes above and below this one, as Linux tells of them.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// What is known of one process.
@@ -58,9 +59,7 @@ fn living(pid: u32) -> Option<Process> {
 /// The living processes below one, however deep, without their words. A parent stands before its children.
 #[must_use]
 pub fn below(root: u32) -> Vec<Process> {
-    let numbers = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut others: Vec<Process> = numbers.filter_map(living).collect();
+    let mut others: Vec<Process> = numbers().filter_map(living).collect();
     let (mut above, mut found) = (BTreeSet::from([root]), Vec::new());
     while !above.is_empty() {
         let (children, rest) = others.into_iter().partition(|process| above.contains(&process.parent));
@@ -69,6 +68,31 @@ pub fn below(root: u32) -> Vec<Process> {
         found.extend(children);
     }
     found
+}
+
+/// The processes that have a file open, as far as this user may know, the oldest number first.
+#[must_use]
+pub fn having_open(file: &Path) -> Vec<Process> {
+    let Ok(file) = file.metadata() else { return Vec::new() };
+    let is_it = |descriptor: std::fs::DirEntry| {
+        std::fs::metadata(descriptor.path())
+            .is_ok_and(|open| (open.dev(), open.ino()) == (file.dev(), file.ino()))
+    };
+    let mut found: Vec<Process> = numbers()
+        .filter(|pid| {
+            let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+            open.into_iter().any(is_it)
+        })
+        .filter_map(living)
+        .collect();
+    found.sort_by_key(|process| process.pid);
+    found
+}
+
+/// The numbers of all processes.
+fn numbers() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Reads `/proc/PID/stat`. The name stands in parentheses and may itself contain some.
@@ -124,6 +148,19 @@ mod tests {
         child.wait().expect("it is our child");
         let left = pids(below(std::process::id()));
         assert!(!left.contains(&child.id()) && !left.contains(&grandchild), "{left:?}");
+    }
+
+    #[test]
+    fn who_has_a_file_open_is_found_by_whatever_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        let open = std::fs::File::create(&file).expect("created");
+        std::fs::hard_link(&file, &link).expect("linked");
+        let pids = |path: &Path| having_open(path).iter().map(|process| process.pid).collect::<Vec<_>>();
+        assert_eq!(pids(&link), [std::process::id()]);
+        drop(open);
+        assert_eq!(pids(&link), [0; 0]);
+        assert_eq!(pids(&folder.path().join("nothing")), [0; 0]);
     }
 
     #[test]

@@ -27,7 +27,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 /// Longest wait for a place in the daemon's accept queue.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest path that fits into a socket address, its end marker aside.
-const ADDRESS_BYTES: usize = 107;
+pub const ADDRESS_BYTES: usize = 107;
 
 /// A whole reply.
 #[derive(Debug)]

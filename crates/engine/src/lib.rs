@@ -17,6 +17,7 @@ pub mod outcome;
 mod readers;
 pub mod restore;
 pub mod store;
+pub mod unserved;
 pub mod writer;
 
 use std::io::Write;

@@ -237,16 +237,3 @@ fn a_configured_server_is_never_left_in_silence() {
     place.ok("ada", &["project", "create", "afc", "--local"]);
     place.ok("ada", &["doctor", "--local"]);
 }
-
-#[test]
-fn doctor_fails_on_what_others_can_read() {
-    use std::os::unix::fs::PermissionsExt;
-    let place = Place::bound();
-    place.ok("ada", &["doctor"]);
-    let file = place.state().join("daemon.log");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("set");
-    let ran = place.run("ada", &["doctor", "--json"]);
-    assert_eq!(ran.code, 10, "{}", ran.out);
-    assert_eq!(ran.problem()["ok"], false);
-    assert!(ran.out.contains("chmod go= "), "{}", ran.out);
-}

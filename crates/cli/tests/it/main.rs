@@ -3,6 +3,7 @@
 mod answers;
 mod backups;
 mod daemons;
+mod doctoring;
 mod endings;
 mod exports;
 mod expressions;

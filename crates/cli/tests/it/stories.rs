@@ -30,6 +30,10 @@ fn check(name: &str, seen: &str) {
     settings.add_filter(r"head: +[0-9a-f]{64}", "head:        HASH");
     settings.add_filter(r"version [0-9.]+, protocol (\d), process \d+", "version V, protocol $1, process P");
     settings.add_filter(r"\btenure [0-9]+\.[0-9]+\.[0-9]+", "tenure V");
+    settings.add_filter(r"\blocal \([a-z0-9.]+\)", "local (KIND)");
+    settings.add_filter(r"\d+ MiB( and \d+ files)? free", "N MiB and N files free");
+    settings.add_filter(r"takes \d+\.\d ms", "takes N ms");
+    settings.add_filter(r"\b\d+ KiB", "N KiB");
     settings.bind(|| insta::assert_snapshot!(name, seen));
 }
 

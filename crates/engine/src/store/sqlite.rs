@@ -22,8 +22,8 @@ const BUSY: Duration = Duration::from_secs(5);
 const CACHE_KIB: i64 = 32 * 1024;
 /// Pages in the log before the writer copies them back. Fewer cost scattered writes, more cost long pauses.
 const CHECKPOINT_PAGES: i64 = 2_000;
-/// What the log may keep of the disk after it was copied back.
-const LOG_BYTES: i64 = 64 * 1024 * 1024;
+/// What the log may keep of the disk after it was copied back. It grows beyond that only as long as somebody reads in it.
+pub const LOG_BYTES: i64 = 64 * 1024 * 1024;
 /// Prepared statements that a connection keeps.
 const STATEMENTS: usize = 512;
 

@@ -15,6 +15,7 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::{FleetTime, WallTime};
 use tenure_core::wire;
 use tenure_engine::Failure;
+use tenure_engine::clock::{Clocks, MachineClocks};
 
 use super::app::App;
 use super::problem::Refused;
@@ -80,6 +81,8 @@ pub(super) struct DaemonInfo {
     queued: usize,
     /// When the process started, in milliseconds since 1970.
     started_at: WallTime,
+    /// What the daemon's wall clock shows, in milliseconds since 1970.
+    wall_time: WallTime,
 }
 
 /// Verify the chain of all events
@@ -179,6 +182,7 @@ pub(super) async fn info(State(app): State<Arc<App>>) -> Response {
         waiting: app.waiters.count(),
         queued: app.queued(),
         started_at: app.started_at,
+        wall_time: WallTime(MachineClocks.wall_ms()),
     })
 }
 

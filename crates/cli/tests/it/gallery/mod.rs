@@ -3,7 +3,7 @@
 //! so a new command without its pictures fails here by its name.
 
 mod cases;
-mod fleet;
+pub mod fleet;
 mod pictures;
 mod sizes;
 

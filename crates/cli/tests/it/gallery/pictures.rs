@@ -161,5 +161,9 @@ fn keep(case: &Case, narrow: &str, wide: &str, json: &str, empty: &str) {
     settings.add_filter(r#""version": "[0-9.]+""#, r#""version": "V""#);
     settings.add_filter(r"workstation: +\S+", "workstation: HERE");
     settings.add_filter(r"\d+, all private", "N, all private");
+    settings.add_filter(r"\blocal \([a-z0-9.]+\)", "local (KIND)");
+    settings.add_filter(r"\d+ MiB( and \d+ files)? free", "N MiB and N files free");
+    settings.add_filter(r"takes \d+\.\d ms", "takes N ms");
+    settings.add_filter(r"\b\d+ KiB", "N KiB");
     settings.bind(|| insta::assert_snapshot!(name(case), seen));
 }

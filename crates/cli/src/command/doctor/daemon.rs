@@ -1,0 +1,153 @@
+//! The daemon: who answers on the socket, whether it fits this program, and whether a write works.
+
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use serde_json::Value;
+use tenure_client::failure::Failure;
+use tenure_client::info::Info;
+use tenure_client::transport;
+use tenure_core::model::time::WallTime;
+use tenure_core::operation::record::ListEvents;
+use tenure_core::wire;
+
+use super::check::Check;
+use crate::command::audit;
+use crate::context::Context;
+use crate::shell;
+use crate::stop::Stop;
+
+/// This program's version.
+const MINE: &str = env!("CARGO_PKG_VERSION");
+
+/// Who may be behind the socket before anybody is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// Nobody was there, or somebody who takes connections.
+    Usual,
+    /// A socket that nobody listens on any more.
+    Dead,
+}
+
+/// Looks at the socket without starting anybody.
+pub fn before(store: &Path) -> Before {
+    match transport::connect(store) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Before::Dead,
+        Ok(_) | Err(_) => Before::Usual,
+    }
+}
+
+/// What this program is.
+pub fn version() -> Check {
+    Check::informs("version", format!("tenure {MINE}, protocol {}", wire::PROTOCOL))
+}
+
+/// Who answers, and whether it is of this version.
+pub fn daemon(info: &Result<Info, Failure>, store: &Path) -> Check {
+    let info = match info {
+        Ok(info) => info,
+        Err(failure) => {
+            let steps = failure.problem().next_actions;
+            // Where nothing better is said, its log tells.
+            let own = steps.into_iter().find(|step| !step.contains("`tenure doctor`"));
+            let next = own
+                .unwrap_or_else(|| format!("less {}", shell::word(&store.join(wire::LOG).to_string_lossy())));
+            return Check::failed("daemon", failure.to_string(), next);
+        }
+    };
+    let told = format!("version {}, protocol {}, process {}", info.version, info.protocol, info.pid);
+    if info.version == MINE {
+        return Check::passed("daemon", told);
+    }
+    let found = format!("{told}: another version than this {MINE}, and they understand each other");
+    Check::informs("daemon", found).with_next(Some(anew(info.pid)))
+}
+
+/// How another daemon takes the place of this one.
+fn anew(pid: u32) -> String {
+    format!("kill {pid} (it ends after what it was asked; the next command starts this version's)")
+}
+
+/// Whether the daemon runs another executable than this one, as after an upgrade.
+pub fn executable(info: &Info) -> Option<Check> {
+    let link = format!("/proc/{}/exe", info.pid);
+    let (theirs, mine) = (std::fs::metadata(&link).ok()?, std::fs::metadata("/proc/self/exe").ok()?);
+    if (theirs.dev(), theirs.ino()) == (mine.dev(), mine.ino()) {
+        return None;
+    }
+    let path = std::fs::read_link(&link).ok()?;
+    let found = format!("the daemon runs another file than this command: {}", path.display());
+    Some(Check::informs("executable", found).with_next(Some(anew(info.pid))))
+}
+
+/// Where the socket is, and that only its owner can use it.
+pub fn socket(store: &Path, before: Before) -> Check {
+    let path = store.join(wire::SOCKET);
+    let shown = path.display();
+    let failed = |found: String, next: String| Check::failed("socket", found, next);
+    let found = match path.symlink_metadata() {
+        Ok(found) => found,
+        Err(error) => {
+            return failed(
+                format!("{shown}: {error}"),
+                format!("ls -l {}", shell::word(&path.to_string_lossy())),
+            );
+        }
+    };
+    let word = path.to_string_lossy();
+    if !found.file_type().is_socket() {
+        return failed(format!("{shown} is no socket"), format!("mv {0} {0}.away", shell::word(&word)));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        let next = "name a folder of your own with TENURE_STATE_DIR".to_owned();
+        return failed(format!("{shown} belongs to another user"), next);
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        let mode = found.permissions().mode() & 0o777;
+        return failed(
+            format!("{shown} is open to others (mode {mode:o})"),
+            format!("chmod 600 {}", shell::word(&word)),
+        );
+    }
+    if let Err(error) = transport::connect(store) {
+        return failed(format!("{shown}: nobody listens ({error})"), "tenure stats".to_owned());
+    }
+    let mut told = shown.to_string();
+    if path.as_os_str().as_bytes().len() > transport::ADDRESS_BYTES {
+        told.push_str(" (too long for an address, so it is reached through its folder)");
+    }
+    if before == Before::Dead {
+        told.push_str(" (a daemon that died had left a dead one; it was replaced)");
+    }
+    Check::passed("socket", told)
+}
+
+/// Whether a write works now.
+pub fn write(context: &Context) -> Result<Check, Stop> {
+    Ok(match context.client()?.get("/readyz") {
+        Ok(_) => Check::passed("write", "a write probe was stored"),
+        Err(failure) => {
+            Check::failed("write", failure.to_string(), "look at the room left on the disk and at daemon.log")
+        }
+    })
+}
+
+/// Whether the chain of events is whole.
+pub fn record(context: &Context) -> Result<Check, Stop> {
+    Ok(match context.client()?.get(&audit::target()) {
+        Ok(json) => match serde_json::from_slice::<Value>(&json) {
+            Ok(report) if audit::is_sound(&report) => Check::passed("record", "the chain of events is whole"),
+            _ => Check::failed("record", "the chain of events is broken", "tenure audit verify"),
+        },
+        Err(failure) => Check::failed("record", failure.to_string(), "tenure audit verify"),
+    })
+}
+
+/// When the newest event was recorded, by the wall clock of then.
+pub fn newest(context: &Context) -> Option<WallTime> {
+    let question = ListEvents { after: None, newest: true, task: None, limit: Some(1) };
+    let answered = context.client().ok()?.call(&question, None).ok()?;
+    answered.value.events.first().map(|event| event.wall_time)
+}
