@@ -26,6 +26,7 @@ use tenure_core::operation::{Access, Effect, Fencing, Operation, Spec};
 
 use crate::fields;
 use crate::near;
+use crate::progress::Progress;
 use crate::project_key;
 use crate::render::{Page, Show, joined};
 use crate::screen::Screen;
@@ -142,7 +143,12 @@ impl Context {
 
     /// The same for any operation by its description. Whoever named what is not there is told what is nearest.
     pub fn ask(&self, spec: &Spec, input: &Value) -> Result<Vec<u8>, Stop> {
-        self.ask_as_it_is(spec, input).map_err(|stop| match stop {
+        // Whoever asked to wait knows that it takes a while.
+        let waits = input.get("wait_ms").is_some_and(|wait| !wait.is_null());
+        let progress = (!waits).then(|| Progress::of_daemon(&self.screen));
+        let asked = self.ask_as_it_is(spec, input);
+        drop(progress);
+        asked.map_err(|stop| match stop {
             Stop::Failure(Failure::Refused(mut refusal)) if refusal.code == Code::NotFound => {
                 if let Some(step) = self.client().ok().and_then(|client| near::step(input, client)) {
                     // It says more than what is said of whatever is not there.
@@ -335,7 +341,9 @@ impl Context {
     pub fn binding(&self, checkout: &Checkout) -> Result<Option<BindingView>, Stop> {
         let question =
             ResolveProject { repositories: checkout.identities.clone(), folder: checkout.folder.clone() };
-        match self.client()?.call(&question, None) {
+        let client = self.client()?;
+        let _progress = Progress::of_daemon(&self.screen);
+        match client.call(&question, None) {
             Ok(answer) => Ok(Some(answer.value.binding)),
             Err(failure) if failure.code() == Code::NotFound => Ok(None),
             Err(failure) => Err(failure.into()),

@@ -14,6 +14,7 @@ mod near;
 mod on_task;
 mod on_work;
 mod pager;
+mod progress;
 mod project_key;
 mod render;
 mod screen;

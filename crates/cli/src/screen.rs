@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_client::failure::Failure;
-use tenure_engine::backup::Progress;
 
 use crate::jq::Filter;
 use crate::pager;
@@ -112,22 +111,17 @@ impl Screen {
         }
     }
 
-    /// Says what goes on, on a line that the next words replace. Only a person at a terminal sees it.
+    /// Whether somebody sees the line that passes: a person at a terminal.
+    pub fn shows_passing(&self) -> bool {
+        !self.quiet && self.json.is_none() && std::io::stderr().is_terminal()
+    }
+
+    /// Says what goes on, on a line that the next words replace, where one is shown.
     pub fn passing(&self, text: &str) {
-        if self.quiet || self.json.is_some() || !std::io::stderr().is_terminal() {
-            return;
-        }
         let mut shown = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
         if *shown != text {
             write!(std::io::stderr().lock(), "{ANEW}{text}").ok();
             text.clone_into(&mut shown);
-        }
-    }
-
-    /// The same for work on a backup.
-    pub fn progress(&self, progress: Progress) {
-        if let Some(text) = told(progress) {
-            self.passing(&text);
         }
     }
 
@@ -174,18 +168,5 @@ impl Screen {
             );
         }
         ExitCode::from(problem.exit_code)
-    }
-}
-
-/// How far work on a backup is, in whole MiB so that a line is written seldom.
-fn told(progress: Progress) -> Option<String> {
-    let of = |done: u64, all: u64| format!("{} of {} MiB", done >> 20, all >> 20);
-    match progress {
-        Progress::Compared { done, all } => {
-            Some(format!("comparing the backup with its manifest: {} …", of(done, all)))
-        }
-        Progress::Walking => Some("checking its pages and its record …".to_owned()),
-        Progress::Copied { done, all } => Some(format!("copying the backup: {} …", of(done, all))),
-        Progress::Reached(_) => None,
     }
 }

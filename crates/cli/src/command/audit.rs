@@ -6,6 +6,7 @@ use tenure_client::failure::Failure;
 use tenure_core::wire;
 
 use crate::context::Context;
+use crate::progress::Progress;
 use crate::render::Page;
 use crate::stop::Stop;
 
@@ -17,14 +18,16 @@ pub enum Command {
     Verify,
 }
 
-/// Where the daemon verifies it.
-pub fn target() -> String {
-    format!("{}/audit", wire::API)
+/// What the daemon says of the chain after it walked along it.
+pub fn walked(context: &Context) -> Result<Vec<u8>, Stop> {
+    let client = context.client()?;
+    let _progress = Progress::of(&context.screen, "the daemon walks along the record");
+    Ok(client.get(&format!("{}/audit", wire::API))?)
 }
 
 /// Verifies the chain. A broken one is a failed check.
 pub fn verify(context: &Context) -> Result<(), Stop> {
-    let json = context.client()?.get(&target())?;
+    let json = walked(context)?;
     let report: Value = serde_json::from_slice(&json).map_err(|error| {
         Failure::cannot_tell(format!("the report cannot be read: {error}"), "run `tenure doctor`")
     })?;

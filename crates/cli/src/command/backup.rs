@@ -11,6 +11,7 @@ use tenure_core::model::refusal::Refusal;
 use tenure_engine::backup::{BackupError, check};
 
 use crate::context::Context;
+use crate::progress::Progress;
 use crate::render::{Page, time};
 use crate::stop::{Stop, usage};
 
@@ -66,9 +67,9 @@ fn create(context: &Context, file: &Path, replace: bool) -> Result<(), Stop> {
         return Err(usage("the path of the backup is not UTF-8", "name another file"));
     };
     let client = context.client()?;
-    context.screen.passing("the daemon writes the backup and checks it …");
+    let progress = Progress::of(&context.screen, "the daemon writes the backup and checks it");
     let json = client.backup(text, replace);
-    context.screen.passed();
+    drop(progress);
     let written: Written = serde_json::from_slice(&json?).map_err(|error| {
         Failure::cannot_tell(format!("the answer cannot be read: {error}"), "tenure backup verify FILE")
     })?;
@@ -82,8 +83,9 @@ fn create(context: &Context, file: &Path, replace: bool) -> Result<(), Stop> {
 fn verify(context: &Context, file: &Path) -> Result<(), Stop> {
     context.check_own::<Checked>()?;
     let file = absolute(file)?;
-    let checked = check::verify(&file, &mut |progress| context.screen.progress(progress));
-    context.screen.passed();
+    let progress = Progress::of(&context.screen, "reading the backup");
+    let checked = check::verify(&file, &mut |so_far| progress.tell_backup(so_far));
+    drop(progress);
     let (file, mut page) = (file.display().to_string(), Page::new());
     match checked {
         Ok(manifest) => {

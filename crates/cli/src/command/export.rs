@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use clap::Subcommand;
 use schemars::JsonSchema;
@@ -21,12 +20,9 @@ use tenure_core::model::refusal::{Code, Refusal};
 
 use crate::command::backup::absolute;
 use crate::context::Context;
+use crate::progress::{Progress, part};
 use crate::render::Page;
-use crate::screen::Screen;
 use crate::stop::{Stop, usage};
-
-/// What takes longer than this is told about on the way.
-const SILENCE: Duration = Duration::from_secs(1);
 
 /// `tenure export …`.
 #[derive(Subcommand)]
@@ -84,10 +80,10 @@ fn to_output(context: &Context, projects: &[ProjectKey]) -> Result<(), Stop> {
     }
     let client = context.client()?;
     // On a terminal that the lines themselves fill, nothing passes between them.
-    let progress = (!std::io::stdout().is_terminal()).then(|| Progress::new(&context.screen));
+    let progress = (!std::io::stdout().is_terminal()).then(|| progress(context));
     client.export(projects, &mut |piece| {
         if let Some(progress) = &progress {
-            progress.tell(piece);
+            tell(progress, &piece);
         }
         // A line that was cut off has no end, and is given none.
         match context.screen.lines(piece.line) {
@@ -95,7 +91,6 @@ fn to_output(context: &Context, projects: &[ProjectKey]) -> Result<(), Stop> {
             false => ControlFlow::Break(()),
         }
     })?;
-    context.screen.passed();
     Ok(())
 }
 
@@ -108,10 +103,10 @@ fn into_file(context: &Context, projects: &[ProjectKey], file: &Path, replace: b
     let draft =
         tempfile::Builder::new().prefix(".").suffix(".tenure-draft").tempfile_in(folder).map_err(writing)?;
     let client = context.client()?;
-    let progress = Progress::new(&context.screen);
+    let progress = progress(context);
     let (mut out, mut failed) = (BufWriter::new(draft), None);
     let read = client.export(projects, &mut |piece| {
-        progress.tell(piece);
+        tell(&progress, &piece);
         match out.write_all(piece.line) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -120,7 +115,7 @@ fn into_file(context: &Context, projects: &[ProjectKey], file: &Path, replace: b
             }
         }
     });
-    context.screen.passed();
+    drop(progress);
     failed.map_or(Ok(()), |error| Err(writing(error)))?;
     let whole = read?.expect("it is read to its end unless writing failed");
     let draft = out.into_inner().map_err(|error| writing(error.into_error()))?;
@@ -203,21 +198,11 @@ fn unwritable(file: &Path, error: &std::io::Error) -> Stop {
     Refusal::new(code, detail).next(next).into()
 }
 
-/// Tells a person at a terminal how far a long export is.
-struct Progress<'a> {
-    screen: &'a Screen,
-    began: Instant,
+/// An export is read from the daemon, which gathers it first.
+fn progress(context: &Context) -> Progress {
+    Progress::of(&context.screen, "the daemon gathers the export")
 }
 
-impl<'a> Progress<'a> {
-    fn new(screen: &'a Screen) -> Self {
-        screen.passing("the daemon gathers the export …");
-        Self { screen, began: Instant::now() }
-    }
-
-    fn tell(&self, piece: Piece<'_>) {
-        if self.began.elapsed() > SILENCE {
-            self.screen.passing(&format!("reading: {} of {} MiB …", piece.done >> 20, piece.all >> 20));
-        }
-    }
+fn tell(progress: &Progress, piece: &Piece<'_>) {
+    progress.tell(|| format!("reading: {}", part(piece.done, piece.all)));
 }

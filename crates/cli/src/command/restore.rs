@@ -18,6 +18,7 @@ use tenure_engine::store::folder::FolderError;
 
 use super::backup::{absolute, fields};
 use crate::context::Context;
+use crate::progress::Progress;
 use crate::render::{Page, joined};
 use crate::stop::Stop;
 
@@ -76,13 +77,14 @@ pub fn run(wish: &Restore, context: &Context) -> Result<(), Stop> {
     if wish.stop {
         context.client()?.end_daemon()?;
     }
-    let heard = &mut |progress| context.screen.progress(progress);
+    let progress = Progress::of(&context.screen, "reading the backup");
+    let heard = &mut |so_far| progress.tell_backup(so_far);
     let done = match (wish.confirm, wish.stop) {
         (false, _) => plan(&store, &file, &MachineClocks, heard),
         (true, false) => restore(&store, &file, &MachineClocks, heard),
         (true, true) => once_it_is_gone(|| restore(&store, &file, &MachineClocks, heard)),
     };
-    context.screen.passed();
+    drop(progress);
     let plan = done.map_err(Refusal::from)?;
     let next = if wish.confirm {
         "work goes on; take a backup soon: this one is of an earlier epoch now"

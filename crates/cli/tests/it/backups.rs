@@ -118,40 +118,6 @@ fn the_store_s_own_names_are_no_backups() {
     assert!(own.exists(), "what it was given is left alone");
 }
 
-/// What a command writes to a terminal.
-fn on_a_terminal(place: &Place, words: &[&str]) -> String {
-    let command = place.command("ada", words);
-    let mut script = std::process::Command::new("/usr/bin/script");
-    script.env_clear().current_dir(place.checkout()).stdin(std::process::Stdio::null());
-    script.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let line = std::iter::once(command.get_program()).chain(command.get_args());
-    let line: Vec<_> = line.map(|word| word.to_str().expect("text")).collect();
-    let ran = script.args(["-qec", &line.join(" "), "/dev/null"]).output().expect("it is part of Debian");
-    assert!(ran.status.success(), "{words:?}: {ran:?}");
-    String::from_utf8(ran.stdout).expect("text")
-}
-
-#[test]
-fn only_a_person_at_a_terminal_sees_how_far_it_is() {
-    let (place, file) = backed_up();
-    let verify = ["backup", "verify", word(&file)];
-    let seen = on_a_terminal(&place, &verify);
-    for said in ["comparing the backup", " MiB", "checking its pages", "\r\u{1b}[Kthe backup is whole"] {
-        assert!(seen.contains(said), "{said:?} is missing: {seen:?}");
-    }
-    let seen = on_a_terminal(&place, &["backup", "create", "../again.db"]);
-    assert!(seen.contains("the daemon writes the backup"), "{seen:?}");
-    for more in ["--quiet", "--json"] {
-        let seen = on_a_terminal(&place, &[&verify[..], &[more]].concat());
-        assert!(!seen.contains("comparing") && !seen.contains("\u{1b}[K"), "{more}: {seen:?}");
-    }
-    let ran = place.ok("ada", &verify);
-    assert_eq!(ran.err, "", "no terminal");
-    stop(&place);
-    let seen = on_a_terminal(&place, &["restore", word(&file), "--confirm"]);
-    assert!(seen.contains("copying the backup"), "{seen:?}");
-}
-
 #[test]
 fn a_backup_that_cannot_be_written_is_refused_with_the_reason() {
     let (place, file) = backed_up();

@@ -10,6 +10,7 @@ mod expressions;
 mod finding;
 mod gallery;
 mod place;
+mod progress;
 mod shells;
 mod stories;
 mod surfaces;

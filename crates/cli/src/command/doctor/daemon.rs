@@ -136,12 +136,13 @@ pub fn write(context: &Context) -> Result<Check, Stop> {
 
 /// Whether the chain of events is whole.
 pub fn record(context: &Context) -> Result<Check, Stop> {
-    Ok(match context.client()?.get(&audit::target()) {
+    Ok(match audit::walked(context) {
         Ok(json) => match serde_json::from_slice::<Value>(&json) {
             Ok(report) if audit::is_sound(&report) => Check::passed("record", "the chain of events is whole"),
             _ => Check::failed("record", "the chain of events is broken", "tenure audit verify"),
         },
-        Err(failure) => Check::failed("record", failure.to_string(), "tenure audit verify"),
+        Err(Stop::Failure(failure)) => Check::failed("record", failure.to_string(), "tenure audit verify"),
+        Err(stop @ Stop::CheckFailed) => return Err(stop),
     })
 }
 

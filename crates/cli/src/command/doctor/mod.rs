@@ -19,6 +19,7 @@ use tenure_engine::unserved;
 use check::Check;
 
 use crate::context::Context;
+use crate::progress::Progress;
 use crate::render::Page;
 use crate::stop::Stop;
 use crate::terminal::Style;
@@ -128,10 +129,11 @@ fn unserved_store(
     context: &Context,
     caller: Option<&Identity>,
 ) -> Result<Vec<Check>, Stop> {
+    let progress = Progress::of(&context.screen, "checking the pages of the store");
     let looked = unserved::look(store, !doctor.quick, &mut |events| {
-        context.screen.passing(&format!("checking the record: {events} events …"));
+        progress.tell(|| format!("checking the record: {events} events"));
     });
-    context.screen.passed();
+    drop(progress);
     if database::is_in_use(&looked) {
         let users = database::users(store).unwrap_or_else(|| "somebody".to_owned());
         let refusal = Refusal::new(Code::InUse, format!("{users} has the store in {} open", store.display()));
