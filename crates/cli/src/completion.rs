@@ -24,7 +24,7 @@ use tenure_core::operation::project::{ListProjects, ResolveProject};
 use tenure_core::operation::session::ListSessions;
 use tenure_core::operation::task::ListTasks;
 
-use crate::context::variable;
+use crate::environment::variable;
 use crate::render::{cut, plain};
 use crate::topic::TOPICS;
 
@@ -52,22 +52,33 @@ pub fn answer(words: &[OsString], tree: impl Fn() -> Command) -> Option<ExitCode
 /// The tree with the names that only the coordinator knows.
 fn with_names(mut tree: Command) -> Command {
     tree.build();
-    named(tree)
+    let topics = topics(&tree);
+    named(tree, &topics)
 }
 
-fn named(command: Command) -> Command {
+fn named(command: Command, topics: &[Name]) -> Command {
     let name = command.get_name().to_owned();
-    command.mut_args(|argument| with_candidates(argument, &name)).mut_subcommands(named)
+    command
+        .mut_args(|argument| with_candidates(argument, &name, topics))
+        .mut_subcommands(|command| named(command, topics))
 }
 
-fn with_candidates(argument: Arg, command: &str) -> Arg {
+fn with_candidates(argument: Arg, command: &str, topics: &[Name]) -> Arg {
     let is = |kind: TypeId| argument.get_value_parser().type_id() == kind;
     let source: fn(&str, &mut Found) = match (argument.get_id().as_str(), command) {
         ("task", _) => tasks,
         ("session_name", _) => session_names,
         ("session", "show") => session_handles,
         ("operation", "call") => operations,
-        ("words", "help") => topics,
+        ("words", "help") => {
+            let topics = topics.to_vec();
+            return argument.add(ArgValueCompleter::new(move |typed: &OsStr| {
+                let topics = topics.clone();
+                candidates(typed, move |_, found| {
+                    topics.iter().all(|(name, what)| found.offer(name, what));
+                })
+            }));
+        }
         (_, _) if is(TypeId::of::<TaskId>()) => tasks,
         (_, _) if is(TypeId::of::<ProjectKey>()) => projects,
         (_, _) if is(TypeId::of::<PrincipalName>()) => session_names,
@@ -77,7 +88,10 @@ fn with_candidates(argument: Arg, command: &str) -> Arg {
 }
 
 /// What a source has found until its time was up, as far as it continues what was typed.
-fn candidates(typed: &OsStr, source: fn(&str, &mut Found)) -> Vec<CompletionCandidate> {
+fn candidates(
+    typed: &OsStr,
+    source: impl FnOnce(&str, &mut Found) + Send + 'static,
+) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str().map(str::to_owned) else { return Vec::new() };
     let deadline = Instant::now() + Duration::from_millis(COMPLETION_MS);
     let (sender, names): (SyncSender<Name>, Receiver<Name>) = sync_channel(COMPLETIONS as usize);
@@ -178,14 +192,9 @@ fn operations(_typed: &str, found: &mut Found) {
 }
 
 /// The topics of the help, and the commands that have a help of their own.
-fn topics(_typed: &str, found: &mut Found) {
-    use clap::CommandFactory;
-    let mut tree = crate::arguments::Arguments::command();
-    tree.build();
+fn topics(tree: &Command) -> Vec<Name> {
     let topics = TOPICS.iter().map(|(name, _)| ((*name).to_owned(), "a topic".to_owned()));
     let commands = tree.get_subcommands().filter(|command| !command.is_hide_set());
     let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
-    let commands = commands.map(|command| (command.get_name().to_owned(), about(command)));
-    let all: Vec<Name> = topics.chain(commands).collect();
-    all.into_iter().all(|(name, what)| found.offer(&name, &what));
+    topics.chain(commands.map(|command| (command.get_name().to_owned(), about(command)))).collect()
 }

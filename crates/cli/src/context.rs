@@ -24,6 +24,7 @@ use tenure_core::operation::project::{BindingView, ResolveProject};
 use tenure_core::operation::task::FindTask;
 use tenure_core::operation::{Access, Effect, Fencing, Operation, Spec};
 
+use crate::environment::{own_program, variable};
 use crate::fields;
 use crate::near;
 use crate::progress::Progress;
@@ -54,16 +55,6 @@ const SHORT_ROWS: [(&str, u32); 5] = [
     ("session.list", PAGE_ROWS_DEFAULT),
     ("digest", 4),
 ];
-
-/// Reads the environment. A value that is not UTF-8 is refused where it is used, and never taken for none.
-pub fn variable(name: &str) -> Option<String> {
-    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
-}
-
-/// The executable that runs.
-pub fn own_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| Failure::file("find", Path::new("the tenure executable"), &error))
-}
 
 impl Context {
     /// The surroundings of a command that answers like this.

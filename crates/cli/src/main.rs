@@ -5,6 +5,7 @@ mod command;
 mod completion;
 mod context;
 mod duration;
+mod environment;
 mod fields;
 mod interrupt;
 mod jq;

@@ -9,7 +9,7 @@ use tenure_client::identity::{Surroundings, is_within_harness};
 use tenure_client::processes;
 use unicode_width::UnicodeWidthStr;
 
-use crate::context::variable;
+use crate::environment::variable;
 use crate::interrupt;
 use crate::terminal;
 

@@ -7,9 +7,11 @@ use std::time::Instant;
 use rustix::process::Signal;
 
 use super::process::Process;
-use super::slow;
 use super::wire::{self, Request};
 use crate::repository;
+
+/// What a slow disk is made of passes on to whatever is started: the library below libc, and the delay it makes.
+const PASSED_ON: [&str; 2] = ["LD_PRELOAD", "TENURE_FLUSH_US"];
 
 /// Builds the product for release.
 pub fn build() -> Result<PathBuf, String> {
@@ -67,7 +69,7 @@ pub fn command(binary: &Path, folder: &Path) -> Command {
         .env("TENURE_SESSION", "bench")
         .env("HOME", folder)
         .current_dir(folder);
-    for name in slow::VARIABLES {
+    for name in PASSED_ON {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
     command

@@ -14,8 +14,6 @@ use crate::repository;
 
 /// How long a flush is held up.
 const FLUSH_US: &str = "4000";
-/// The variables that carry the delay into the daemon, too.
-pub const VARIABLES: [&str; 2] = ["LD_PRELOAD", "TENURE_FLUSH_US"];
 /// How many times as many claims ours must answer as a loop with a commit for each.
 const AHEAD: f64 = 10.0;
 

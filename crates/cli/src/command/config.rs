@@ -5,7 +5,8 @@ use serde_json::json;
 use tenure_client::place::{self, Setting};
 use tenure_core::model::refusal::Refusal;
 
-use crate::context::{Context, variable};
+use crate::context::Context;
+use crate::environment::variable;
 use crate::render::Page;
 use crate::stop::Stop;
 

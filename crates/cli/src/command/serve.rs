@@ -7,7 +7,8 @@ use tenure_client::place;
 use tenure_core::model::limits::Durations;
 use tenure_server::daemon;
 
-use crate::context::{Context, variable};
+use crate::context::Context;
+use crate::environment::variable;
 use crate::stop::usage;
 
 /// Serve the store of this machine on a socket in its folder
