@@ -22,7 +22,7 @@ impl Rule for ListLabels {
         let page = Page::Labels { project: self.project.clone(), after, count: rows + 1 };
         let found = set.page(&page)?.labels();
         let shown = &found[..found.len().min(rows as usize)];
-        let shown = &shown[..room(shown, self.limit, PAGE_BYTES_DEFAULT).min(shown.len())];
+        let shown = &shown[..room(shown, self.limit, PAGE_BYTES_DEFAULT)];
         let last = shown.last().filter(|_| found.len() > shown.len());
         Ok(LabelList {
             cursor: last.map(|last| format!("{}.{}", call.epoch, last.label)),

@@ -82,7 +82,7 @@ fn room<'a, T: serde::Serialize + 'a>(
     bytes: usize,
 ) -> usize {
     let mut left = bytes;
-    let fits = |row: &&T| {
+    let mut fits = |row: &T| {
         let size = serde_json::to_string(row).expect("rows are plain data and always serialise").len();
         let fits = size <= left;
         left = left.saturating_sub(size);
@@ -90,7 +90,8 @@ fn room<'a, T: serde::Serialize + 'a>(
     };
     match limit {
         Some(_) => rows.into_iter().count(),
-        None => rows.into_iter().take_while(fits).count().max(1),
+        // The first stands there however long it is.
+        None => rows.into_iter().enumerate().take_while(|(place, row)| fits(row) || *place == 0).count(),
     }
 }
 
