@@ -1,6 +1,7 @@
 //! Words as a shell reads them, for next steps that are typed as they stand.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 /// A word, quoted where a shell would read it otherwise.
 pub fn word(text: &str) -> Cow<'_, str> {
@@ -10,6 +11,11 @@ pub fn word(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
     }
+}
+
+/// A path as such a word.
+pub fn path(path: &Path) -> String {
+    word(&path.to_string_lossy()).into_owned()
 }
 
 #[cfg(test)]

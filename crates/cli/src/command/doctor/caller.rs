@@ -1,6 +1,5 @@
 //! How the place and the caller are understood, and the file that proves who the caller is.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tenure_client::identity::Identity;
@@ -9,8 +8,8 @@ use tenure_core::model::limits::counted;
 use tenure_core::model::refusal::Refusal;
 
 use super::check::Check;
+use super::folder::open_to_others;
 use crate::context::Context;
-use crate::shell;
 use crate::stop::Stop;
 
 /// The project that commands here are about.
@@ -37,7 +36,6 @@ pub fn session(identity: &Result<Identity, Refusal>) -> Check {
 pub fn session_file(store: &Path, fleet: &str, identity: &Identity) -> Check {
     const NAME: &str = "session file";
     let file = SessionFile::of(store, fleet, &identity.name);
-    let shown = file.path().display();
     let record = match file.read() {
         Ok(Some(record)) => record,
         Ok(None) => return Check::informs(NAME, "none yet; the first command that needs a session makes it"),
@@ -46,10 +44,9 @@ pub fn session_file(store: &Path, fleet: &str, identity: &Identity) -> Check {
             return Check::failed(NAME, failure.to_string(), next);
         }
     };
-    let mode = file.path().metadata().map_or(0, |found| found.permissions().mode() & 0o777);
-    if mode & 0o077 != 0 {
-        let next = format!("chmod 600 {}", shell::word(&file.path().to_string_lossy()));
-        return Check::failed(NAME, format!("{shown} is open to others (mode {mode:o})"), next);
+    let open = file.path().metadata().ok().and_then(|found| open_to_others(NAME, file.path(), &found, "600"));
+    if let Some(check) = open {
+        return check;
     }
     let held = counted(record.held().count() as u64, "task");
     let unseen = record.pending.iter().filter(|pending| !pending.is_awaited()).count();

@@ -5,7 +5,8 @@ use serde::Serialize;
 /// One check.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    name: &'static str,
+    /// What is checked.
+    pub name: &'static str,
     /// Whether it passed; nothing when it only informs.
     pub ok: Option<bool>,
     /// What was found.
@@ -34,10 +35,5 @@ impl Check {
     /// The same with a step that may be wanted.
     pub fn with_next(self, next: Option<String>) -> Self {
         Self { next, ..self }
-    }
-
-    /// What is checked.
-    pub fn name(&self) -> &'static str {
-        self.name
     }
 }

@@ -2,6 +2,7 @@
 //! this; dates do.
 
 use tenure_core::model::time::{WallTime, duration};
+use tenure_engine::clock::{Clocks, MachineClocks};
 
 use super::check::Check;
 
@@ -13,10 +14,8 @@ const APART_MS_MAX: i64 = 5_000;
 const NEXT: &str = "timedatectl set-ntp true";
 
 /// What this command's wall clock shows.
-#[expect(clippy::disallowed_methods, reason = "whether the wall clock is right is what is asked here")]
 pub fn here() -> WallTime {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    WallTime(i64::try_from(now.as_millis()).unwrap_or(i64::MAX))
+    WallTime(MachineClocks.wall_ms())
 }
 
 /// Holds this wall clock against the daemon's and against the newest thing on record.

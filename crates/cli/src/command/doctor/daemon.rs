@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use serde_json::Value;
@@ -14,6 +14,7 @@ use tenure_core::operation::record::ListEvents;
 use tenure_core::wire;
 
 use super::check::Check;
+use super::folder::open_to_others;
 use crate::command::audit;
 use crate::context::Context;
 use crate::shell;
@@ -52,8 +53,7 @@ pub fn daemon(info: &Result<Info, Failure>, store: &Path) -> Check {
             let steps = failure.problem().next_actions;
             // Where nothing better is said, its log tells.
             let own = steps.into_iter().find(|step| !step.contains("`tenure doctor`"));
-            let next = own
-                .unwrap_or_else(|| format!("less {}", shell::word(&store.join(wire::LOG).to_string_lossy())));
+            let next = own.unwrap_or_else(|| format!("less {}", shell::path(&store.join(wire::LOG))));
             return Check::failed("daemon", failure.to_string(), next);
         }
     };
@@ -90,26 +90,18 @@ pub fn socket(store: &Path, before: Before) -> Check {
     let found = match path.symlink_metadata() {
         Ok(found) => found,
         Err(error) => {
-            return failed(
-                format!("{shown}: {error}"),
-                format!("ls -l {}", shell::word(&path.to_string_lossy())),
-            );
+            return failed(format!("{shown}: {error}"), format!("ls -l {}", shell::path(&path)));
         }
     };
-    let word = path.to_string_lossy();
     if !found.file_type().is_socket() {
-        return failed(format!("{shown} is no socket"), format!("mv {0} {0}.away", shell::word(&word)));
+        return failed(format!("{shown} is no socket"), format!("mv {0} {0}.away", shell::path(&path)));
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         let next = "name a folder of your own with TENURE_STATE_DIR".to_owned();
         return failed(format!("{shown} belongs to another user"), next);
     }
-    if found.permissions().mode() & 0o077 != 0 {
-        let mode = found.permissions().mode() & 0o777;
-        return failed(
-            format!("{shown} is open to others (mode {mode:o})"),
-            format!("chmod 600 {}", shell::word(&word)),
-        );
+    if let Some(check) = open_to_others("socket", &path, &found, "600") {
+        return check;
     }
     if let Err(error) = transport::connect(store) {
         return failed(format!("{shown}: nobody listens ({error})"), "tenure stats".to_owned());

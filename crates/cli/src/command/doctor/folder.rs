@@ -1,11 +1,12 @@
 //! The state folder: whose it is, what can be read in it, and on what disk it lies.
 
+use std::fs::Metadata;
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
-use tenure_client::session_file;
+use tenure_client::{private, session_file};
 use tenure_engine::store::folder::{database_in, network_name};
 use tenure_engine::store::sqlite::LOG_BYTES;
 
@@ -27,12 +28,8 @@ pub fn folder(store: &Path) -> Check {
             format!("{} belongs to another user", store.display()),
             "name another one with TENURE_STATE_DIR",
         ),
-        Ok(found) if found.permissions().mode() & 0o077 != 0 => Check::failed(
-            "folder",
-            format!("{} is open to others (mode {:o})", store.display(), found.permissions().mode() & 0o777),
-            format!("chmod 700 {}", shell::word(&store.to_string_lossy())),
-        ),
-        Ok(_) => Check::passed("folder", store.display().to_string()),
+        Ok(found) => open_to_others("folder", store, &found, "700")
+            .unwrap_or_else(|| Check::passed("folder", store.display().to_string())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Check::informs("folder", format!("{} is not there yet", store.display()))
         }
@@ -40,6 +37,19 @@ pub fn folder(store: &Path) -> Check {
             Check::failed("folder", format!("{}: {error}", store.display()), "make it readable for you")
         }
     }
+}
+
+/// Whether others may do anything with it.
+fn is_open(found: &Metadata) -> bool {
+    found.mode() & private::ANYTHING != 0
+}
+
+/// What is said of something that others may use, and the mode that keeps it from them.
+pub fn open_to_others(name: &'static str, path: &Path, found: &Metadata, mode: &str) -> Option<Check> {
+    is_open(found).then(|| {
+        let told = format!("{} is open to others (mode {:o})", path.display(), found.mode() & 0o777);
+        Check::failed(name, told, format!("chmod {mode} {}", shell::path(path)))
+    })
 }
 
 /// Every file in the state folder is for its owner alone.
@@ -50,7 +60,7 @@ pub fn files(store: &Path) -> Option<Check> {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(found) = entry.metadata() else { continue };
             count += 1;
-            if found.permissions().mode() & 0o077 != 0 {
+            if is_open(&found) {
                 open.push(entry.path().display().to_string());
             }
         }
@@ -126,7 +136,7 @@ fn room(store: &Path, bytes: u64, files: Option<u64>) -> Check {
     if !is_short {
         return Check::passed("disk", told);
     }
-    let next = format!("make room there: df -h {}", shell::word(&store.to_string_lossy()));
+    let next = format!("make room there: df -h {}", shell::path(store));
     Check::failed("disk", format!("only {told}: without room nothing can be written"), next)
 }
 
@@ -147,7 +157,7 @@ pub fn flush(store: &Path) -> Option<Check> {
         Err(error) => Check::failed(
             "flush",
             format!("nothing can be written in {}: {error}", store.display()),
-            format!("look at the disk: df -h {}", shell::word(&store.to_string_lossy())),
+            format!("look at the disk: df -h {}", shell::path(store)),
         ),
     })
 }

@@ -12,7 +12,6 @@ use std::path::Path;
 
 use serde_json::json;
 use tenure_client::failure::Failure;
-use tenure_client::identity::Identity;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_engine::unserved;
 
@@ -37,28 +36,32 @@ pub struct Doctor {
     offline: bool,
 }
 
+/// What was found of a store, and its fleet's id where one is known.
+type Found = (Vec<Check>, Option<String>);
+
 /// Makes every check and reports all of them.
 pub fn run(doctor: &Doctor, context: &Context) -> Result<(), Stop> {
-    let identity = context.identity();
     let mut checks = vec![daemon::version()];
-    match context.store() {
+    let known = match context.store() {
         Ok(store) => {
             checks.extend(place(&store));
-            checks.extend(if doctor.offline {
-                unserved_store(&store, doctor, context, identity.as_ref().ok())?
-            } else {
-                served_store(&store, doctor, context, identity.as_ref().ok())?
-            });
+            let looked = if doctor.offline { unserved_store } else { served_store };
+            let (found, fleet) = looked(&store, doctor, context)?;
+            checks.extend(found);
+            fleet.map(|fleet| (store, fleet))
         }
         Err(Stop::Failure(Failure::CannotTell { detail, next })) => {
             checks.push(clock::clock(clock::here(), None, None));
             checks.push(Check::failed("place", detail, next));
+            None
         }
         Err(stop) => return Err(stop),
+    };
+    let identity = context.identity();
+    checks.push(caller::session(&identity));
+    if let (Some((store, fleet)), Ok(identity)) = (&known, &identity) {
+        checks.push(caller::session_file(store, fleet, identity));
     }
-    // How the caller was found stands before what was found of it.
-    let file = checks.iter().position(|check| check.name() == "session file").unwrap_or(checks.len());
-    checks.insert(file, caller::session(&identity));
     report(&checks, context)
 }
 
@@ -71,7 +74,7 @@ fn report(checks: &[Check], context: &Context) -> Result<(), Stop> {
             Some(false) => (Style::Bad, "FAILED"),
             None => (Style::Heading, "      "),
         };
-        page.marked(style, mark, &format!("{:<12} {}", check.name(), check.found));
+        page.marked(style, mark, &format!("{:<12} {}", check.name, check.found));
         if let Some(next) = &check.next {
             page.line(&format!("                    next: {next}"));
         }
@@ -91,12 +94,7 @@ fn place(store: &Path) -> Vec<Check> {
 }
 
 /// What a daemon tells of its store. It is started if none runs, as by every command.
-fn served_store(
-    store: &Path,
-    doctor: &Doctor,
-    context: &Context,
-    caller: Option<&Identity>,
-) -> Result<Vec<Check>, Stop> {
+fn served_store(store: &Path, doctor: &Doctor, context: &Context) -> Result<Found, Stop> {
     let before = daemon::before(store);
     let info = context.client()?.info();
     let here = clock::here();
@@ -106,7 +104,7 @@ fn served_store(
         checks.push(clock::clock(here, None, None));
         checks.extend(database::size(store, None));
         checks.extend(database::log(store, None));
-        return Ok(checks);
+        return Ok((checks, None));
     };
     checks.push(daemon::socket(store, before));
     checks.extend(daemon::executable(&info));
@@ -118,17 +116,11 @@ fn served_store(
         checks.push(daemon::record(context)?);
     }
     checks.push(caller::project(context));
-    checks.extend(caller.map(|caller| caller::session_file(store, &info.fleet, caller)));
-    Ok(checks)
+    Ok((checks, Some(info.fleet)))
 }
 
 /// What a store tells by itself.
-fn unserved_store(
-    store: &Path,
-    doctor: &Doctor,
-    context: &Context,
-    caller: Option<&Identity>,
-) -> Result<Vec<Check>, Stop> {
+fn unserved_store(store: &Path, doctor: &Doctor, context: &Context) -> Result<Found, Stop> {
     let progress = Progress::of(&context.screen, "checking the pages of the store");
     let looked = unserved::look(store, !doctor.quick, &mut |events| {
         progress.tell(|| format!("checking the record: {events} events"));
@@ -147,8 +139,5 @@ fn unserved_store(
     checks.extend(database::size(store, None));
     checks.extend(database::log(store, None));
     checks.extend(database::looked(looked));
-    if let (Some(fleet), Some(caller)) = (&fleet, caller) {
-        checks.push(caller::session_file(store, &fleet.id, caller));
-    }
-    Ok(checks)
+    Ok((checks, fleet.map(|fleet| fleet.id)))
 }
