@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::place::{Place, until};
@@ -15,12 +14,6 @@ fn backed_up() -> (Place, PathBuf) {
     let file = place.root.path().join("backup.db");
     assert_eq!(written["file"], file.to_str().expect("text"));
     (place, file)
-}
-
-fn stop(place: &Place) {
-    let pid = place.daemon();
-    crate::place::signal(pid, Signal::TERM);
-    until("the daemon has gone", || !std::fs::exists(format!("/proc/{pid}")).expect("it is readable"));
 }
 
 fn word(path: &std::path::Path) -> &str {
@@ -45,7 +38,7 @@ fn people_and_programs_read_what_a_backup_and_a_restore_say() {
     let whole = place.ok("ada", &["backup", "verify", word(&file)]).out;
     assert!(whole.starts_with("the backup is whole"), "{whole}");
     place.task("two", &[]);
-    stop(&place);
+    place.stop();
     let planned = place.ok("ada", &["restore", word(&file)]).out;
     for said in
         ["a restore of this backup would:", "1 task_created", "epoch 2", "--confirm", "before-epoch-2"]
@@ -113,7 +106,7 @@ fn the_store_s_own_names_are_no_backups() {
     std::fs::copy(&file, &own).expect("copied");
     std::fs::copy(place.root.path().join("backup.db.json"), place.state().join("tenure.db.restoring.json"))
         .expect("copied");
-    stop(&place);
+    place.stop();
     ends(&place, &["restore", word(&own), "--confirm"], 1, "invalid_input");
     assert!(own.exists(), "what it was given is left alone");
 }
@@ -134,7 +127,7 @@ fn a_backup_that_cannot_be_written_is_refused_with_the_reason() {
 fn a_bad_backup_is_not_restored_and_says_why() {
     let (place, file) = backed_up();
     ends(&place, &["restore", word(&file), "--confirm"], 3, "in_use");
-    stop(&place);
+    place.stop();
     let manifest = place.root.path().join("backup.db.json");
     let missing = place.root.path().join("missing.db");
     for words in [&["restore"][..], &["backup", "verify"]] {
@@ -160,7 +153,7 @@ fn a_bad_backup_is_not_restored_and_says_why() {
     std::fs::write(&manifest, &text).expect("written");
 
     let other = Place::bound();
-    stop(&other);
+    other.stop();
     let problem = ends(&other, &["restore", word(&file), "--confirm"], 8, "state_conflict");
     assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("lives here")), "{problem}");
     place.ok("ada", &["restore", word(&file)]);

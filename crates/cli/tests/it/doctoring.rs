@@ -9,8 +9,17 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::gallery::fleet::stop;
 use crate::place::{PROGRAM, Place, signal, until};
+
+/// What `doctor` tells of the machine and the build, for pictures that are the same everywhere.
+pub fn hide_the_machine(settings: &mut insta::Settings) {
+    settings.add_filter(r"version [0-9.]+, protocol (\d), process \d+", "version V, protocol $1, process P");
+    settings.add_filter(r"\btenure [0-9]+\.[0-9]+\.[0-9]+", "tenure V");
+    settings.add_filter(r"\blocal \([a-z0-9.]+\)", "local (KIND)");
+    settings.add_filter(r"\d+ MiB( and \d+ files)? free", "N MiB and N files free");
+    settings.add_filter(r"takes \d+\.\d ms", "takes N ms");
+    settings.add_filter(r"\b\d+ KiB", "N KiB");
+}
 
 /// The check of this name, whatever the exit code.
 fn check(place: &Place, name: &str, words: &[&str]) -> Value {
@@ -119,7 +128,7 @@ fn a_dead_socket_is_told_and_replaced() {
 #[test]
 fn what_stands_in_the_place_of_the_socket_is_named() {
     let place = Place::bound();
-    stop(&place);
+    place.stop();
     std::fs::write(place.state().join("tenure.sock"), "not one").expect("written");
     fails(&place, "daemon", "is no socket", "move it away");
     std::fs::remove_file(place.state().join("tenure.sock")).expect("removed");
@@ -155,7 +164,7 @@ fn telling(version: &str, protocol: u32, busy: bool, more: &str) -> String {
 #[test]
 fn a_daemon_of_another_version_or_protocol_is_named_with_the_remedy() {
     let place = Place::bound();
-    stop(&place);
+    place.stop();
     stand_in(&place, telling("9.9.9", 2, false, ""));
     let step = fails(&place, "daemon", "version 9.9.9) speaks protocol 2", "use tenure 9.9.9 here");
     assert!(!step.contains("less "), "{step}");
@@ -188,7 +197,7 @@ fn a_daemon_that_runs_another_file_of_the_same_version_is_told() {
 #[test]
 fn a_daemon_whose_wall_clock_shows_another_time_is_told() {
     let place = Place::bound();
-    stop(&place);
+    place.stop();
     stand_in(&place, telling("0.1.0", 1, false, r#","wall_time":1"#));
     fails(&place, "clock", "behind this command's", "timedatectl");
 }
@@ -248,7 +257,7 @@ fn offline_looks_at_a_store_that_nobody_serves_and_changes_nothing() {
 fn offline_finds_a_page_that_was_damaged() {
     let place = Place::bound();
     place.task("one", &[]);
-    stop(&place);
+    place.stop();
     let database = place.state().join("tenure.db");
     let mut file = File::options().write(true).open(&database).expect("opened");
     let length = file.metadata().expect("there").len();

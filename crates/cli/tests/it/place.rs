@@ -107,6 +107,13 @@ impl Place {
         self.client().info().expect("a daemon").pid
     }
 
+    /// Ends its daemon and waits until it has let go of the store.
+    pub fn stop(&self) {
+        let daemon = self.daemon();
+        signal(daemon, rustix::process::Signal::TERM);
+        until("the daemon is gone", || tenure_client::processes::started(daemon).is_none());
+    }
+
     /// A caller that starts no daemon.
     pub fn client(&self) -> Client {
         Client::new(&self.state(), None, Box::new(|_| ()))

@@ -1,5 +1,6 @@
 //! Whole stories as an agent sees them, kept as snapshots.
 
+use crate::doctoring::hide_the_machine;
 use crate::place::Place;
 
 /// Plays commands and writes down what was seen of them. `agent: words` is one command; `\"` quotes do not exist.
@@ -28,12 +29,7 @@ fn check(name: &str, seen: &str) {
     settings.add_filter(r"size: +\d+ bytes", "size:        N bytes");
     settings.add_filter(r"sha256: +[0-9a-f]{64}", "sha256:      HASH");
     settings.add_filter(r"head: +[0-9a-f]{64}", "head:        HASH");
-    settings.add_filter(r"version [0-9.]+, protocol (\d), process \d+", "version V, protocol $1, process P");
-    settings.add_filter(r"\btenure [0-9]+\.[0-9]+\.[0-9]+", "tenure V");
-    settings.add_filter(r"\blocal \([a-z0-9.]+\)", "local (KIND)");
-    settings.add_filter(r"\d+ MiB( and \d+ files)? free", "N MiB and N files free");
-    settings.add_filter(r"takes \d+\.\d ms", "takes N ms");
-    settings.add_filter(r"\b\d+ KiB", "N KiB");
+    hide_the_machine(&mut settings);
     settings.bind(|| insta::assert_snapshot!(name, seen));
 }
 

@@ -3,10 +3,8 @@
 
 use std::path::Path;
 
-use rustix::process::Signal;
-
 use super::{Case, Effect};
-use crate::place::{Place, signal, until};
+use crate::place::{Place, until};
 
 /// Clears the screen, takes the title, and pretends to be a link.
 const ESCAPES: &str =
@@ -74,7 +72,7 @@ pub fn hostile() -> Place {
         let newest = newest["events"].as_array().expect("events");
         newest.iter().all(|event| event["kind"] == "lease_expired")
     });
-    stop(&place);
+    place.stop();
     in_their_states(&place, &line, &text);
     place
 }
@@ -107,13 +105,6 @@ fn in_their_states(place: &Place, line: &str, text: &str) {
 /// A fleet in which nothing was done yet.
 pub fn empty() -> Place {
     Place::bound()
-}
-
-/// Ends the daemon of a place and waits until it has let go of the store.
-pub fn stop(place: &Place) {
-    let daemon = place.daemon();
-    signal(daemon, Signal::TERM);
-    until("the daemon is gone", || tenure_client::processes::started(daemon).is_none());
 }
 
 /// Another place with the same store and the same files, for one command. The store's daemon must be gone.

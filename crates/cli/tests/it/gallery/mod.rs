@@ -3,7 +3,7 @@
 //! so a new command without its pictures fails here by its name.
 
 mod cases;
-pub mod fleet;
+mod fleet;
 mod pictures;
 mod sizes;
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::cases::CASES;
 use super::{Case, Effect, fleet};
+use crate::doctoring::hide_the_machine;
 use crate::place::Place;
 use crate::terminal::shown;
 
@@ -29,8 +30,8 @@ fn pictures_of_questions() {
 
 fn pictures_of_changes(share: usize) {
     let (full, empty) = (with_files(fleet::hostile()), with_files(fleet::empty()));
-    fleet::stop(&full);
-    fleet::stop(&empty);
+    full.stop();
+    empty.stop();
     let changes = CASES.iter().filter(|case| case.effect != Effect::Asks);
     for (_, case) in changes.enumerate().filter(|(number, _)| number % SHARES == share) {
         let narrow = at_terminal(&fleet::copy(&full, case), case, "40");
@@ -156,14 +157,9 @@ fn keep(case: &Case, narrow: &str, wide: &str, json: &str, empty: &str) {
     settings.add_filter(r"\b[0-9a-f]{32}\b", "ID");
     settings.add_filter(r"\b1[6-9]\d{11}\b", "0");
     settings.add_filter(r"\d+ bytes", "N bytes");
-    settings.add_filter(r"version [0-9.]+, protocol (\d), process \d+", "version V, protocol $1, process P");
-    settings.add_filter(r"\btenure [0-9]+\.[0-9]+\.[0-9]+", "tenure V");
     settings.add_filter(r#""version": "[0-9.]+""#, r#""version": "V""#);
     settings.add_filter(r"workstation: +\S+", "workstation: HERE");
     settings.add_filter(r"\d+, all private", "N, all private");
-    settings.add_filter(r"\blocal \([a-z0-9.]+\)", "local (KIND)");
-    settings.add_filter(r"\d+ MiB( and \d+ files)? free", "N MiB and N files free");
-    settings.add_filter(r"takes \d+\.\d ms", "takes N ms");
-    settings.add_filter(r"\b\d+ KiB", "N KiB");
+    hide_the_machine(&mut settings);
     settings.bind(|| insta::assert_snapshot!(name(case), seen));
 }

@@ -68,7 +68,7 @@ fn default_answers_are_short_in_a_large_fleet() {
     for case in CASES.iter().filter(|case| case.effect == Effect::Asks) {
         too_long(case, || None, &place, &mut told);
     }
-    fleet::stop(&place);
+    place.stop();
     for case in CASES.iter().filter(|case| case.effect != Effect::Asks) {
         too_long(case, || Some(fleet::copy(&place, case)), &place, &mut told);
     }
