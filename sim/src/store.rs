@@ -75,14 +75,16 @@ pub fn texts(client: &Client, task: &TaskId) -> BTreeMap<String, u32> {
 /// The keys of all projects.
 #[must_use]
 pub fn projects(client: &Client) -> Vec<String> {
-    let listed = client.call(&ListProjects {}, None).expect("projects can be listed").value;
+    let question = ListProjects { limit: Some(1000), cursor: None };
+    let listed = client.call(&question, None).expect("projects can be listed").value;
+    assert_eq!(listed.cursor, None, "there are more projects than were read");
     listed.projects.into_iter().map(|project| project.key.to_string()).collect()
 }
 
 /// The committed state at this moment.
 #[must_use]
 pub fn as_of(client: &Client) -> AsOf {
-    client.call(&Statistics {}, None).expect("statistics can be read").value.as_of
+    client.call(&Statistics::default(), None).expect("statistics can be read").value.as_of
 }
 
 /// How many tasks are ready.

@@ -20,11 +20,12 @@ use tenure_core::model::ids::{PrincipalName, ProjectKey, TaskId};
 use tenure_core::model::limits::{COMPLETION_MS, COMPLETIONS, PAGE_ROWS};
 use tenure_core::model::task::Lifecycle;
 use tenure_core::operation::catalog;
-use tenure_core::operation::project::{ListProjects, ResolveProject};
+use tenure_core::operation::project::ResolveProject;
 use tenure_core::operation::session::ListSessions;
 use tenure_core::operation::task::ListTasks;
 
 use crate::environment::variable;
+use crate::projects::every;
 use crate::render::{cut, plain};
 use crate::topic::TOPICS;
 
@@ -167,8 +168,9 @@ fn tasks(typed: &str, found: &mut Found) {
 }
 
 fn projects(_typed: &str, found: &mut Found) {
-    let Some(Ok(list)) = client().map(|client| client.call(&ListProjects {}, None)) else { return };
-    list.value.projects.iter().all(|project| found.offer(project.key.as_str(), &project.name));
+    let Some(client) = client() else { return };
+    // Those that were found before a question failed are offered.
+    every(&client, &mut |project| found.offer(project.key.as_str(), &project.name)).ok();
 }
 
 fn session_names(_typed: &str, found: &mut Found) {

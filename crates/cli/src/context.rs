@@ -48,11 +48,13 @@ pub struct Context {
 }
 
 /// The lists whose rows are one short line each for a person, and how many of them an answer has room for.
-const SHORT_ROWS: [(&str, u32); 5] = [
+const SHORT_ROWS: [(&str, u32); 7] = [
     ("ready", PAGE_ROWS_DEFAULT),
     ("task.list", PAGE_ROWS_DEFAULT),
     ("events", PAGE_ROWS_DEFAULT),
     ("session.list", PAGE_ROWS_DEFAULT),
+    ("project.list", PAGE_ROWS_DEFAULT),
+    ("stats", PAGE_ROWS_DEFAULT),
     ("digest", 4),
 ];
 

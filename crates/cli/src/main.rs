@@ -17,6 +17,7 @@ mod on_work;
 mod pager;
 mod progress;
 mod project_key;
+mod projects;
 mod render;
 mod screen;
 mod shell;

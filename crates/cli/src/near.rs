@@ -3,8 +3,10 @@
 use serde_json::Value;
 use tenure_client::call::Client;
 use tenure_core::model::limits::PAGE_ROWS;
-use tenure_core::operation::project::ListProjects;
+use tenure_core::operation::project::ProjectView;
 use tenure_core::operation::session::ListSessions;
+
+use crate::projects;
 
 /// From which likeness on a name may have been meant: the same bound as for words of the command line.
 const LIKENESS: f64 = 0.8;
@@ -36,9 +38,14 @@ pub fn step(input: &Value, client: &Client) -> Option<String> {
         (None, Some(task)) => task.rsplit_once('-').map(|(project, number)| (project, Some(number)))?,
         (None, None) => return None,
     };
-    let list = client.call(&ListProjects {}, None).ok()?.value.projects;
-    let keys: Vec<&str> = list.iter().map(|project| project.key.as_str()).collect();
-    if keys.contains(&meant) {
+    let mut keys = Vec::new();
+    let keep = &mut |project: ProjectView| {
+        keys.push(project.key.to_string());
+        true
+    };
+    projects::every(client, keep).ok()?;
+    let keys = keys.iter().map(String::as_str);
+    if keys.clone().any(|key| key == meant) {
         return number.map(|_| format!("`tenure task list --project {meant}` shows its tasks"));
     }
     told(&names(meant, keys), |key| number.map_or_else(|| key.to_owned(), |number| format!("{key}-{number}")))

@@ -360,6 +360,13 @@ fn load_page(rows: &Rows, set: &mut WorkingSet, page: Page, now: Now) {
             }
             PageRows::Projects(rows.projects.keys().cloned().collect())
         }
+        Page::ProjectsAfter { after, count } => {
+            let rest =
+                rows.projects.iter().filter(|(key, _)| after.as_ref().is_none_or(|after| *key > after));
+            let part: Vec<_> = rest.take(*count as usize).collect();
+            part.iter().for_each(|(_, project)| set.projects.load(Project::clone(project)));
+            PageRows::Projects(part.into_iter().map(|(key, _)| key.clone()).collect())
+        }
         Page::Sessions { .. } => {
             let open = rows.sessions.values().filter(|session| session.open);
             let ids: Vec<_> = open.map(|session| session.id.clone()).collect();

@@ -189,6 +189,9 @@ impl Show for ProjectList {
             .map(|project| [project.key.to_string(), brief(&project.name), tasks_of(&project.tasks)])
             .collect();
         page.table(["PROJECT", "NAME", "TASKS"], &rows);
+        if let Some(cursor) = &self.cursor {
+            page.line(&format!("{} shown; go on with --cursor {}", rows.len(), shell::word(cursor)));
+        }
     }
 }
 
@@ -256,6 +259,9 @@ impl Show for Counts {
         }
         for (project, tasks) in &self.projects {
             page.field(project, &tasks_of(tasks));
+        }
+        if let Some(cursor) = &self.cursor {
+            page.line(&format!("{} shown; go on with --cursor {}", self.projects.len(), shell::word(cursor)));
         }
         page.field("events", &self.events.to_string());
     }

@@ -1,6 +1,13 @@
 //! Work found again on the command line: by words, by labels, by its commits.
 
+use serde_json::json;
+use tenure_client::identity::Identity;
+use tenure_client::session::{Particulars, Session};
+use tenure_core::model::limits::PAGE_ROWS;
+use tenure_core::operation::project::CreateProject;
+
 use crate::place::Place;
+use crate::shells::bash;
 
 const EVIL: &str = "the \u{1b}[2J parser\u{202e} of 家";
 
@@ -125,4 +132,40 @@ fn the_commits_of_a_label_tell_whether_they_are_all() {
         assert_eq!(place.run("ada", words).code, 1, "{words:?}");
     }
     assert_eq!(place.run("ada", &["commits", "--objective", "afc-99"]).code, 7);
+}
+
+#[test]
+fn projects_are_listed_in_pages() {
+    let place = Place::bound();
+    place.ok("ada", &["project", "create", "b", "--name", "Another"]);
+    let listed = place.ok("ada", &["project", "list", "--limit", "1"]);
+    assert!(listed.out.ends_with("1 shown; go on with --cursor 1.afc\n"), "{}", listed.out);
+    let rest = place.ok("ada", &["project", "list", "--cursor", "1.afc"]);
+    assert!(rest.out.contains("Another") && !rest.out.contains("shown"), "{}", rest.out);
+    let counted = place.ok("ada", &["stats", "--limit", "1"]);
+    assert!(counted.out.contains("1 shown; go on with --cursor 1.afc\nevents:"), "{}", counted.out);
+}
+
+#[test]
+fn a_name_is_completed_and_mended_from_all_projects_however_many() {
+    let place = Place::bound();
+    let client = place.client();
+    let identity = Identity {
+        name: "ada".parse().expect("valid"),
+        conversation: None,
+        harness: None,
+        origin: "a test".to_owned(),
+    };
+    let session = Session::open(&client, &identity, &Particulars::default()).expect("opened");
+    let keys = (0..PAGE_ROWS).map(|number| format!("p{number}")).chain(["zebra".to_owned()]);
+    for key in keys {
+        let made = json!({ "key": key });
+        let create: CreateProject = serde_json::from_value(made).expect("valid");
+        client.call(&create, Some(&session)).expect("created");
+    }
+    assert_eq!(bash(&place, &["tenure", "ready", "--project", "ze"]), ["zebra"]);
+    let refused = place.run("ada", &["project", "show", "zebar"]);
+    assert!(refused.err.contains("did you mean `zebra`?"), "{}", refused.err);
+    let exported = place.ok("ada", &["export", "jsonl"]).out;
+    assert_eq!(exported.matches(r#""record":"project""#).count(), PAGE_ROWS as usize + 2);
 }

@@ -20,7 +20,7 @@ fn shell(place: &Place, words: &[&str]) -> (Vec<String>, String) {
 }
 
 /// What bash offers for the last of these words.
-fn bash(place: &Place, words: &[&str]) -> Vec<String> {
+pub fn bash(place: &Place, words: &[&str]) -> Vec<String> {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let last = words.len() - 1;
     let script = format!(

@@ -79,16 +79,28 @@ output! {
 impl Answer for ProjectAnswer {}
 
 input! {
-    /// List all projects
-    pub struct ListProjects {}
+    /// List projects by key
+    pub struct ListProjects {
+        /// At most so many (up to 1000)
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::rows()))]
+        pub limit: Option<u32>,
+        /// Where an earlier page ended
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub cursor: Option<String>,
+    }
 }
-operation!(ListProjects -> ProjectList, "project.list", Get "/projects", Read, Anyone, None, []);
+operation!(ListProjects -> ProjectList, "project.list", Get "/projects", Read, Anyone, None, [EpochChanged]);
 
 output! {
-    /// All projects.
+    /// Projects in the order of their keys.
     pub struct ProjectList {
         /// By key.
         pub projects: Vec<ProjectView>,
+        /// Where to go on; absent at the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub cursor: Option<String>,
         /// What this is true at.
         pub as_of: AsOf,
     }

@@ -75,16 +75,29 @@ output! {
 impl Answer for HistoryList {}
 
 input! {
-    /// Count what there is
-    pub struct Statistics {}
+    /// Count what there is, project by project
+    #[derive(Default)]
+    pub struct Statistics {
+        /// At most so many projects (up to 1000)
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::rows()))]
+        pub limit: Option<u32>,
+        /// Where an earlier page ended
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub cursor: Option<String>,
+    }
 }
-operation!(Statistics -> Counts, "stats", Get "/stats", Read, Anyone, None, []);
+operation!(Statistics -> Counts, "stats", Get "/stats", Read, Anyone, None, [EpochChanged]);
 
 output! {
     /// What there is.
     pub struct Counts {
         /// Tasks by status, per project.
         pub projects: BTreeMap<String, BTreeMap<String, u64>>,
+        /// Where to go on with further projects; absent at the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub cursor: Option<String>,
         /// The number of the last event.
         pub events: u64,
         /// What this is true at.

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{Rule, as_of};
+use super::lookup::parse_of_epoch;
+use super::{Rule, as_of, page_rows, room};
 use crate::envelope::Call;
 use crate::model::event::EventKind;
 use crate::model::ids::{ProjectKey, TaskId};
-use crate::model::limits::{LEASE_MS_MAX, LINE_BYTES, LIST_ITEMS, check_count, check_line};
+use crate::model::limits::{
+    LEASE_MS_MAX, LINE_BYTES, LIST_ITEMS, PAGE_BYTES_DEFAULT, check_count, check_line,
+};
 use crate::model::project::{Binding, Policy, Project, Workflow};
 use crate::model::refusal::{Code, Refusal};
 use crate::operation::project::{
@@ -133,12 +136,37 @@ fn answer(set: &WorkingSet, project: Project) -> Step<ProjectAnswer> {
     Ok(ProjectAnswer { project: view(set, project)? })
 }
 
+/// A page of projects: the keys that it may show, and whether there are more.
+pub fn page_of(
+    set: &WorkingSet,
+    call: &Call,
+    limit: Option<u32>,
+    cursor: Option<&str>,
+) -> Step<(Vec<ProjectKey>, bool)> {
+    let rows = page_rows(limit)?;
+    let key = |text: &str| text.parse::<ProjectKey>().ok();
+    let after = cursor.map(|text| parse_of_epoch(text, call.epoch, key)).transpose()?;
+    let mut keys = set.page(&Page::ProjectsAfter { after, count: rows + 1 })?.projects().to_vec();
+    let more = keys.len() > rows as usize;
+    keys.truncate(rows as usize);
+    Ok((keys, more))
+}
+
+/// Where a list of projects goes on after this one.
+pub fn cursor_after(call: &Call, key: &ProjectKey) -> String {
+    format!("{}.{key}", call.epoch)
+}
+
 impl Rule for ListProjects {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ProjectList> {
-        let keys = set.page(&Page::Projects)?.projects();
-        let projects =
+        let (keys, more) = page_of(set, call, self.limit, self.cursor.as_deref())?;
+        let mut projects =
             together(keys.iter().map(|key| existing(set, key).and_then(|project| view(set, project))))?;
-        Ok(ProjectList { projects, as_of: as_of(set, call) })
+        projects.truncate(room(&projects, self.limit, PAGE_BYTES_DEFAULT));
+        let goes_on = more || projects.len() < keys.len();
+        let last = projects.last().filter(|_| goes_on);
+        let cursor = last.map(|last| cursor_after(call, &last.key));
+        Ok(ProjectList { projects, cursor, as_of: as_of(set, call) })
     }
 }
 

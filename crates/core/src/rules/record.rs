@@ -1,13 +1,11 @@
 //! The record: events and histories read back, counts, and the background work that makes the record say when.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 
 use super::queue::reasons;
 use super::status::is_deferred;
 use super::task::end_deferral;
-use super::{Rule, as_of, page_rows, room};
+use super::{Rule, as_of, page_rows, project, room};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptState, EntryKind};
 use crate::model::event::{EventKind, Receipt};
@@ -87,8 +85,8 @@ impl Rule for History {
 
 impl Rule for Statistics {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Counts> {
-        let keys = set.page(&Page::Projects)?.projects().to_vec();
-        let counts = together(keys.iter().map(|key| {
+        let (keys, more) = project::page_of(set, call, self.limit, self.cursor.as_deref())?;
+        let mut counts = together(keys.iter().map(|key| {
             let mut counts = reasons(set, key)?;
             let tallies = set.tallies_of(key)?;
             let due = set.moments_of(key)?.deferred_due;
@@ -100,10 +98,13 @@ impl Rule for Statistics {
                 ("archived", count(Queue::Archived)),
             ];
             counts.extend(finished.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)));
-            Ok((key.to_string(), counts))
+            Ok((key, counts))
         }))?;
-        let projects: BTreeMap<_, _> = counts.into_iter().collect();
-        Ok(Counts { projects, events: set.fleet.event.0, as_of: as_of(set, call) })
+        counts.truncate(room(&counts, self.limit, PAGE_BYTES_DEFAULT));
+        let goes_on = more || counts.len() < keys.len();
+        let cursor = counts.last().filter(|_| goes_on).map(|(key, _)| project::cursor_after(call, key));
+        let projects = counts.into_iter().map(|(key, counts)| (key.to_string(), counts)).collect();
+        Ok(Counts { projects, cursor, events: set.fleet.event.0, as_of: as_of(set, call) })
     }
 }
 

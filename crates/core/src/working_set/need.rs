@@ -216,6 +216,13 @@ pub enum Page {
     },
     /// Every project.
     Projects,
+    /// A part of the projects in the order of their keys.
+    ProjectsAfter {
+        /// Only projects whose key comes after this one.
+        after: Option<ProjectKey>,
+        /// At most so many.
+        count: u32,
+    },
     /// Open sessions, newest first.
     Sessions {
         /// At most so many.

@@ -97,6 +97,8 @@ fn cases() -> Vec<(&'static str, Value, Code)> {
         ("task.open", json!({ "task": "p-1" }), Code::StateConflict),
         ("task.list", json!({ "project": "p", "cursor": "2.0" }), Code::EpochChanged),
         ("label.list", json!({ "project": "p", "cursor": "2.x" }), Code::EpochChanged),
+        ("project.list", json!({ "cursor": "2.p" }), Code::EpochChanged),
+        ("stats", json!({ "cursor": "2.p" }), Code::EpochChanged),
         ("commits", json!({ "tasks": ["p-1"], "cursor": "2.0.p-1" }), Code::EpochChanged),
         ("commits", json!({ "tasks": ["p-1", "p-99"] }), Code::NotFound),
         ("search", json!({ "query": "work", "project": "z" }), Code::NotFound),

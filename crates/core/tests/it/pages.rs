@@ -192,6 +192,14 @@ impl World {
             Page::Projects => {
                 Rows::Projects(set.projects.rows().map(|project| project.key.clone()).collect())
             }
+            Page::ProjectsAfter { after, count } => {
+                let mut keys: Vec<ProjectKey> =
+                    set.projects.rows().map(|project| project.key.clone()).collect();
+                keys.sort();
+                keys.retain(|key| after.as_ref().is_none_or(|after| key > after));
+                keys.truncate(*count as usize);
+                Rows::Projects(keys)
+            }
             Page::Sessions { .. } => {
                 Rows::Sessions(set.sessions.rows().filter(|s| s.open).map(|s| s.id.clone()).collect())
             }

@@ -40,3 +40,58 @@ fn a_place_is_bound_once_and_by_its_plain_name() {
         );
     }
 }
+
+#[test]
+fn projects_and_their_counts_are_told_page_by_page_and_none_twice() {
+    let (mut world, a) = World::with_project();
+    for key in ["q", "a", "z1", "z0", "m"] {
+        world.ok(&a, from(json!({ "key": key }), "project.create"));
+    }
+    for (operation, keys_of) in [
+        ("project.list", (|page| keys(&page["projects"], "key")) as fn(&Value) -> Vec<String>),
+        ("stats", |page| page["projects"].as_object().expect("an object").keys().cloned().collect()),
+    ] {
+        let (mut cursor, mut seen, mut pages) = (Value::Null, Vec::new(), 0);
+        loop {
+            let page = world.ok(&a, from(json!({ "limit": 2, "cursor": cursor }), operation));
+            let keys = keys_of(&page);
+            assert!(keys.len() <= 2, "{page}");
+            seen.extend(keys);
+            pages += 1;
+            cursor = page["cursor"].clone();
+            if cursor.is_null() {
+                break;
+            }
+        }
+        assert_eq!((seen.join(" ").as_str(), pages), ("a m p q z0 z1", 3), "{operation}");
+        for cursor in ["1.", "1", "1.Not a key", "x.p"] {
+            let asked = json!({ "cursor": cursor });
+            assert_eq!(world.refused(&a, from(asked, operation)), Code::InvalidInput, "{operation} {cursor}");
+        }
+    }
+}
+
+#[test]
+fn a_page_of_projects_without_a_limit_ends_after_about_two_kilobytes() {
+    let (mut world, a) = World::with_project();
+    for number in 0..15 {
+        let named = json!({ "key": format!("q{number}"), "name": "n".repeat(400) });
+        world.ok(&a, from(named, "project.create"));
+    }
+    let page = world.ok(&a, from(json!({}), "project.list"));
+    let shown = keys(&page["projects"], "key");
+    assert!(page.to_string().len() < 2048 && (1..15).contains(&shown.len()), "{page}");
+    let last = shown.last().expect("one");
+    assert_eq!(
+        page["cursor"],
+        format!("1.{last}"),
+        "it goes on after what is shown, not after what was read"
+    );
+    let all = world.ok(&a, from(json!({ "limit": 100 }), "project.list"));
+    assert_eq!((all["projects"].as_array().map(Vec::len), &all["cursor"]), (Some(16), &Value::Null));
+}
+
+fn keys(rows: &Value, name: &str) -> Vec<String> {
+    let rows = rows.as_array().expect("rows");
+    rows.iter().map(|row| row[name].as_str().expect("a key").to_owned()).collect()
+}

@@ -78,6 +78,12 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             projects.into_iter().for_each(|project| set.projects.load(project));
             Rows::Projects(keys)
         }
+        Page::ProjectsAfter { after, count } => {
+            let projects = project::after(driver, after.as_ref(), *count)?;
+            let keys = projects.iter().map(|project| project.key.clone()).collect();
+            projects.into_iter().for_each(|project| set.projects.load(project));
+            Rows::Projects(keys)
+        }
         Page::Sessions { count } => {
             let sessions = session::newest(driver, *count)?;
             let ids = sessions.iter().map(|session| session.id.clone()).collect();

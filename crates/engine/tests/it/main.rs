@@ -15,6 +15,7 @@ mod loop_of_work;
 mod model;
 mod neighbours;
 mod plans;
+mod projects;
 mod readiness;
 mod records;
 mod replacing;

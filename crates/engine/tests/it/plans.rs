@@ -87,7 +87,11 @@ fn lists_and_the_record_are_read_in_order_without_sorting() {
     check(event::AFTER_OF_TASK, "USING INDEX event_task (task=? AND number>?)");
     check(event::NEWEST_OF_TASK, "USING INDEX event_task (task=?)");
     check(body::TITLED, "USING INDEX body_title (title_key=?)");
-    for sql in [page::BY_NUMBER, event::AFTER, event::AFTER_OF_TASK, event::NEWEST, event::NEWEST_OF_TASK] {
+    let projects = project::AFTER.replace("{columns}", "name");
+    check(&projects, "(key>?)");
+    for sql in
+        [page::BY_NUMBER, event::AFTER, event::AFTER_OF_TASK, event::NEWEST, event::NEWEST_OF_TASK, &projects]
+    {
         assert!(!plan(sql).contains("TEMP B-TREE"), "{sql}");
     }
 }

@@ -22,7 +22,7 @@ use crate::world::{World, on_every_store};
 
 const NOW: Now = Now { fleet: FleetTime(50_000), wall: WallTime(1_000) };
 
-fn key() -> ProjectKey {
+pub fn key() -> ProjectKey {
     "afc".parse().expect("valid")
 }
 
@@ -30,7 +30,7 @@ fn id(number: u64) -> TaskId {
     TaskId { project: key(), number }
 }
 
-fn project() -> Project {
+pub fn project() -> Project {
     let policy = Policy { lease_ms: Some(60_000), attempts_max: Some(3), ..Policy::default() };
     let name = "Ünïcode 家 '; DROP TABLE task; --".to_owned();
     Project { key: key(), name, policy, revision: 7, tasks_issued: 12, created_at: WallTime(-5) }
@@ -83,7 +83,7 @@ fn attempt(number: u64, generation: u64, current: bool, deadline: i64) -> Attemp
 }
 
 /// Flushes what `fill` puts into an empty set and returns a new, empty one on the stored fleet row.
-fn stored(world: &mut World, fill: impl FnOnce(&mut WorkingSet)) -> WorkingSet {
+pub fn stored(world: &mut World, fill: impl FnOnce(&mut WorkingSet)) -> WorkingSet {
     let mut set = empty(world);
     fill(&mut set);
     assert!(is_changed(&set));
@@ -96,7 +96,7 @@ fn empty(world: &mut World) -> WorkingSet {
 }
 
 /// Loads what is needed. A question that fails is an error and never an empty answer.
-fn ask(world: &mut World, set: &mut WorkingSet, needs: Vec<Need>) {
+pub fn ask(world: &mut World, set: &mut WorkingSet, needs: Vec<Need>) {
     let fleet = set.fleet.clone();
     let loaded =
         world.attempt(|driver| load::load(driver, &mut WorkingSet::new(fleet.clone()), needs.clone(), NOW));

@@ -43,7 +43,7 @@ fn twenty_commands_on_an_empty_folder_find_one_daemon_and_get_the_right_answers(
         assert_eq!(ran.json()["project"]["key"], format!("p{number}"), "an answer went to another");
     }
     assert_eq!(starts(place.state()), 1);
-    let listed = shell.json(&["project", "list"]);
+    let listed = shell.json(&["project", "list", "--limit", "100"]);
     assert_eq!(listed["projects"].as_array().map(Vec::len), Some(AT_ONCE));
     let sessions = shell.json(&["session", "list", "--limit", "100"]);
     assert_eq!(sessions["sessions"].as_array().map(Vec::len), Some(AT_ONCE));

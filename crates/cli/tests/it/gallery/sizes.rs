@@ -11,10 +11,9 @@ use crate::place::Place;
 const BYTES_MAX: usize = 2048;
 
 /// The answers that may be longer, and why.
-const LONGER: [(&str, usize, &str); 6] = [
+const LONGER: [(&str, usize, &str); 5] = [
     ("man", 8192, "a page that was asked for"),
     ("help", 4096, "a page that was asked for"),
-    ("project list", 32_768, "a fleet has few projects; here every name is as long as names may be"),
     ("digest", 4096, "an account in four parts; each has a task with its whole title"),
     ("show", 8192, "the task's whole text was asked for"),
     ("claim", 8192, "whoever takes a task needs its whole text and what was left"),
