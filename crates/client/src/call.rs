@@ -13,9 +13,9 @@ use tenure_core::operation::Spec;
 use tenure_core::wire;
 
 use crate::autostart::{self, Start};
-use crate::clock;
 use crate::failure::Failure;
 use crate::info::Info;
+use crate::pause::{Pause, Steps};
 use crate::private;
 use crate::route::Route;
 use crate::transport::{Cut, Reply, Stream, Wire};
@@ -24,13 +24,15 @@ use crate::transport::{Cut, Reply, Stream, Wire};
 const CALL_PATIENCE: Duration = Duration::from_secs(20);
 /// The same for the import of a large file, for a backup, and for the beginning of an export.
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
+/// Longest rest between two repetitions of one call, unless more is stated.
+const REST_MAX: Duration = Duration::from_secs(2);
 /// How often it is looked whether a daemon that was asked to stop has gone.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
 /// How a call is repeated; tests may hurry.
 #[derive(Debug, Clone, Copy)]
 pub struct Retry {
-    /// Waits between repetitions begin with this many milliseconds and double.
+    /// Rests between repetitions begin with this many milliseconds and double.
     pub pause_ms: u64,
     /// Most repetitions of one call.
     pub repetitions: u32,
@@ -39,6 +41,12 @@ pub struct Retry {
 impl Default for Retry {
     fn default() -> Self {
         Self { pause_ms: 20, repetitions: 6 }
+    }
+}
+
+impl Retry {
+    fn steps(self) -> Steps {
+        Steps { first: Duration::from_millis(self.pause_ms), factor: 2, cap: REST_MAX }
     }
 }
 
@@ -52,6 +60,7 @@ pub struct Client {
     start: Option<Start>,
     notice: Notice,
     retry: Retry,
+    patience: Duration,
     fleet: OnceLock<String>,
 }
 
@@ -88,6 +97,7 @@ impl Client {
             start,
             notice,
             retry: Retry::default(),
+            patience: Duration::MAX,
             fleet: OnceLock::new(),
         }
     }
@@ -96,6 +106,12 @@ impl Client {
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> Self {
         Self { retry, ..self }
+    }
+
+    /// The same caller for one who cannot wait longer than this for anything.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// The state folder.
@@ -154,34 +170,42 @@ impl Client {
     ) -> Result<Vec<u8>, Unanswered> {
         let headers = with_protocol(headers);
         let start = self.start.as_ref();
-        self.persist(route, patience, start, |left| self.wire.send(route, &headers, left).map(interpret))
+        let patience = patience.min(self.patience);
+        self.persist(route, patience, start, self.retry.repetitions, |left| {
+            self.wire.send(route, &headers, left).map(interpret)
+        })
     }
 
     /// Sends a question whose answer is read as it comes, and is of this media type. `starts` says whether a daemon is
-    /// started if none runs.
+    /// started if none runs; without that it is asked once, and whoever asks rests as it likes.
     pub(crate) fn open(&self, route: &Route, media: &str, starts: bool) -> Result<Stream, Failure> {
         let headers = with_protocol(&[("Accept", media)]);
         let start = self.start.as_ref().filter(|_| starts);
         let patience = if media == wire::EVENT_STREAM { CALL_PATIENCE } else { LONG_PATIENCE };
-        let opened = self.persist(route, patience, start, |left| {
+        let repetitions = if starts { self.retry.repetitions } else { 0 };
+        let opened = self.persist(route, patience, start, repetitions, |left| {
             let opened = self.wire.open(route, &headers, media, left)?;
             Ok(opened.map_err(|reply| refused(&reply)))
         });
         Ok(opened?)
     }
 
-    /// Sends a request until its outcome is known, at most so long.
+    /// Sends a request until its outcome is known, at most so long and so often. A stated wait that is longer ends it.
     fn persist<T>(
         &self,
         route: &Route,
         patience: Duration,
         start: Option<&Start>,
+        repetitions: u32,
         send: impl Fn(Duration) -> Result<Result<T, Failure>, Cut>,
     ) -> Result<T, Unanswered> {
         let deadline = Instant::now() + patience;
         let mut may_have_happened = false;
         let mut last = Failure::cannot_tell("the daemon was not asked", "repeat the command");
-        for repetition in 0..=self.retry.repetitions {
+        let mut pause = Pause::new(self.retry.steps());
+        let mut repetitions = 0..repetitions;
+        let mut is_asked_who = false;
+        loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -193,7 +217,10 @@ impl Client {
                     // An idle older daemon is replaced by that question; any other says who does not fit.
                     self.info().map_err(unanswered)?;
                     last = failure;
-                    continue;
+                    if !std::mem::replace(&mut is_asked_who, true) || repetitions.next().is_some() {
+                        continue;
+                    }
+                    break;
                 }
                 Ok(Err(failure)) if failure.is_decided() => return Err(unanswered(failure)),
                 Ok(Err(failure)) => {
@@ -209,7 +236,10 @@ impl Client {
                         if autostart::ensure(&self.folder, start).map_err(unanswered)? {
                             self.tell("started the daemon of this store");
                         }
-                        continue;
+                        if repetitions.next().is_some() {
+                            continue;
+                        }
+                        break;
                     }
                 }
                 Err(Cut::Uncertain(detail)) => {
@@ -218,8 +248,17 @@ impl Client {
                     last = Failure::cannot_tell(detail, next);
                 }
             }
-            let pause = clock::jittered(self.retry.pause_ms << repetition);
-            std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
+            if repetitions.next().is_none() {
+                break;
+            }
+            let stated = last.retry_after();
+            let rest = pause.rest(stated);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if stated.is_some() && rest >= left {
+                last = last.naming_the_wait();
+                break;
+            }
+            std::thread::sleep(rest.min(left));
         }
         Err(Unanswered { failure: last, may_have_happened })
     }
@@ -329,13 +368,14 @@ fn interpret(reply: Reply) -> Result<Vec<u8>, Failure> {
 
 /// Reads the problem of a reply that is none of success.
 fn refused(reply: &Reply) -> Failure {
-    match serde_json::from_slice::<Problem>(&reply.body) {
+    let failure: Failure = match serde_json::from_slice::<Problem>(&reply.body) {
         Ok(problem) => Refusal::from(problem).into(),
         Err(_) => Failure::cannot_tell(
             format!("the daemon answered with status {} and no reason", reply.status),
             "run `tenure doctor`: something else may listen on the socket, or the versions differ",
         ),
-    }
+    };
+    failure.stating(reply.retry_after)
 }
 
 pub(crate) fn malformed(error: &serde_json::Error) -> Failure {

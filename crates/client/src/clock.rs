@@ -46,13 +46,6 @@ pub fn operation_id() -> OperationId {
     text.parse().expect("32 hexadecimal digits are a valid id")
 }
 
-/// A duration of up to twice `ms`, so that clients that failed together do not come back together.
-#[must_use]
-pub fn jittered(ms: u64) -> std::time::Duration {
-    let part = u64::from(u16::from_be_bytes(random()));
-    std::time::Duration::from_millis(ms + ms * part / 65_536)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,11 @@
 //! How a call can end badly: the coordinator said no, or nobody can tell. Never an empty success.
 
+use std::time::Duration;
+
 use tenure_core::model::refusal::{Code, Problem, Refusal};
+
+/// The fact that tells for how many seconds the coordinator wants not to be asked.
+const RETRY_AFTER: &str = "retry_after_s";
 
 /// Why a call gave no answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +51,37 @@ impl Failure {
     #[must_use]
     pub fn is_decided(&self) -> bool {
         self.code().exit() != Code::CannotTell.exit()
+    }
+
+    /// The same failure of a reply that states how long to wait before the request is sent again.
+    #[must_use]
+    pub(crate) fn stating(self, wait: Option<Duration>) -> Self {
+        let Some(wait) = wait else { return self };
+        let refusal = match self {
+            Self::Refused(refusal) => *refusal,
+            Self::CannotTell { detail, next } => Refusal::new(Code::CannotTell, detail).next(next),
+        };
+        refusal.fact(RETRY_AFTER, wait.as_secs()).into()
+    }
+
+    /// How long the coordinator wants not to be asked, if it said so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused(refusal) => refusal.facts.get(RETRY_AFTER)?.as_u64().map(Duration::from_secs),
+            Self::CannotTell { .. } => None,
+        }
+    }
+
+    /// The same failure, with the stated wait named if there is one: nobody waits that long here.
+    #[must_use]
+    pub(crate) fn naming_the_wait(mut self) -> Self {
+        if let (Some(wait), Self::Refused(refusal)) = (self.retry_after(), &mut self) {
+            let seconds = wait.as_secs();
+            refusal.detail +=
+                &format!("; it asks to be asked again after {seconds} s, and this call ends before");
+        }
+        self
     }
 
     /// The failure as problem details, as the coordinator itself would tell it.

@@ -11,13 +11,11 @@ use tenure_core::operation::record::ListEvents;
 use tenure_core::wire;
 
 use crate::call::{Client, malformed};
-use crate::clock::jittered;
 use crate::failure::Failure;
+use crate::pause::{Pause, Steps};
 use crate::route::route;
 use crate::transport::Stream;
 
-/// How long a follower rests, at least, before it tries again what brought nothing.
-const PAUSE_MS: u64 = 200;
 /// Longest line of a stream that is read: an event's texts are kept beside it.
 const LINE_BYTES: u64 = 1024 * 1024;
 
@@ -33,6 +31,7 @@ impl Client {
     ) -> Result<(), Failure> {
         let mut question = ListEvents { after: Some(after), newest: false, ..question };
         let mut stream = self.connect(&question, true)?;
+        let mut pause = Pause::new(Steps::PATIENT);
         loop {
             let mut lines = BufReader::new(stream.reader);
             let before = question.after;
@@ -48,9 +47,11 @@ impl Client {
                 }
             }
             if question.after == before {
-                std::thread::sleep(jittered(PAUSE_MS));
+                std::thread::sleep(pause.rest(None));
+            } else {
+                pause.reset();
             }
-            stream = self.reconnect(&question)?;
+            stream = self.reconnect(&question, &mut pause)?;
         }
     }
 
@@ -60,7 +61,7 @@ impl Client {
     }
 
     /// Connects again as soon as there is a daemon.
-    fn reconnect(&self, question: &ListEvents) -> Result<Stream, Failure> {
+    fn reconnect(&self, question: &ListEvents, pause: &mut Pause) -> Result<Stream, Failure> {
         let mut is_told = false;
         loop {
             match self.connect(question, false) {
@@ -69,7 +70,7 @@ impl Client {
                         self.tell("the coordinator is gone; events go on when it is back");
                         is_told = true;
                     }
-                    std::thread::sleep(jittered(PAUSE_MS));
+                    std::thread::sleep(pause.rest(failure.retry_after()));
                 }
                 outcome => return outcome,
             }

@@ -15,6 +15,7 @@ pub mod follow;
 pub mod identity;
 pub mod info;
 pub mod mutation;
+pub mod pause;
 pub mod place;
 pub mod private;
 pub mod processes;

@@ -17,6 +17,7 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 
+use crate::pause;
 use crate::route::Route;
 
 /// Largest reply that is read: a full page of the longest texts.
@@ -34,6 +35,8 @@ pub const ADDRESS_BYTES: usize = 107;
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
+    /// How long to wait before the request is sent again, if that was said.
+    pub retry_after: Option<Duration>,
     /// The body as it came.
     pub body: Vec<u8>,
 }
@@ -149,8 +152,10 @@ enum Within {
 
 /// Reads the whole of a reply.
 fn whole(mut response: http::Response<ureq::Body>) -> Result<Reply, Cut> {
+    let header = response.headers().get(http::header::RETRY_AFTER);
+    let retry_after = header.and_then(|header| header.to_str().ok()).and_then(pause::stated);
     let body = response.body_mut().with_config().limit(REPLY_BYTES).read_to_vec().map_err(cut)?;
-    Ok(Reply { status: response.status().as_u16(), body })
+    Ok(Reply { status: response.status().as_u16(), retry_after, body })
 }
 
 fn cut(error: ureq::Error) -> Cut {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use schemars::SchemaGenerator;
 use tenure_client::ask::Answered;
+use tenure_client::pause::{Pause, Steps};
 use tenure_core::operation::ownership;
 use tenure_core::operation::wait::{Until, Wait};
 
@@ -98,9 +99,12 @@ pub fn claimed(
         no_recovery: operation.no_recovery && operation.task.is_none(),
         wait_ms: None,
     };
+    let mut pause = Pause::new(Steps::PATIENT);
     loop {
         match context.call_on(&operation, operand.as_deref()) {
-            Err(stop) if wait::goes_on(&stop, deadline) => wait::once(&wait, deadline, context)?,
+            Err(stop) if wait::goes_on(&stop, deadline, &mut pause) => {
+                wait::once(&wait, deadline, &mut pause, context)?;
+            }
             outcome => return outcome,
         }
     }

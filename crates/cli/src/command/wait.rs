@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use schemars::SchemaGenerator;
-use tenure_client::clock::jittered;
 use tenure_client::failure::Failure;
+use tenure_client::pause::{Pause, Steps};
 use tenure_core::model::limits::WAIT_MS_MAX;
 use tenure_core::operation::record::ListEvents;
 use tenure_core::operation::wait::{self, Until, Waited};
@@ -18,9 +18,6 @@ use crate::stop::Stop;
 
 /// How long a wait lasts when nobody says so.
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How long one who waits rests, at least, when nobody can tell.
-const PAUSE_MS: u64 = 200;
 
 // Its help is the operation's own comment, which a doc comment here would replace.
 #[derive(Args)]
@@ -47,18 +44,19 @@ pub fn run(command: Wait, context: &Context) -> Result<(), Stop> {
         let newest = ListEvents { after: None, newest: true, task: None, limit: Some(1) };
         wait.after = Some(context.call(&newest)?.value.cursor);
     }
+    let mut pause = Pause::new(Steps::PATIENT);
     loop {
         match context.call_on(&a_part_of(&wait, deadline), operand.as_deref()) {
-            Err(stop) if goes_on(&stop, deadline) => {}
+            Err(stop) if goes_on(&stop, deadline, &mut pause) => {}
             outcome => return context.print(&outcome?),
         }
     }
 }
 
 /// Waits for a part of the time that is left, or until there is something to claim.
-pub fn once(wait: &wait::Wait, deadline: Instant, context: &Context) -> Result<(), Stop> {
+pub fn once(wait: &wait::Wait, deadline: Instant, pause: &mut Pause, context: &Context) -> Result<(), Stop> {
     match context.call(&a_part_of(wait, deadline)) {
-        Err(stop) if Instant::now() < deadline && !goes_on(&stop, deadline) => Err(stop),
+        Err(stop) if Instant::now() < deadline && !goes_on(&stop, deadline, pause) => Err(stop),
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -71,16 +69,22 @@ fn a_part_of(wait: &wait::Wait, deadline: Instant) -> wait::Wait {
 }
 
 /// Whether there is time and sense in asking again after a bad end. Before that it rests, if the end said nothing: the
-/// coordinator is going, or cannot be reached for a moment. A claim that stays uncertain is asked again with its own id.
-pub fn goes_on(stop: &Stop, deadline: Instant) -> bool {
+/// coordinator is going, or cannot be reached for a moment. A claim that stays uncertain is asked again with its own id. A
+/// stated wait that the time does not allow is the end.
+pub fn goes_on(stop: &Stop, deadline: Instant, pause: &mut Pause) -> bool {
     let Stop::Failure(failure) = stop else { return false };
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         return false;
     }
     if !failure.is_decided() {
-        std::thread::sleep(jittered(PAUSE_MS).min(left));
+        let stated = failure.retry_after();
+        if stated.is_some_and(|stated| stated >= left) {
+            return false;
+        }
+        std::thread::sleep(pause.rest(stated).min(left));
         return true;
     }
+    pause.reset();
     matches!(failure, Failure::Refused(refusal) if Patience::is_worth_it(refusal))
 }

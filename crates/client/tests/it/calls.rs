@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use tenure_client::clock;
 use tenure_client::failure::Failure;
@@ -210,6 +211,55 @@ fn an_overloaded_writer_is_asked_again() {
     let (client, _) = fake::client(folder.path());
     let session = fake::session(&client, "alice");
     client.call(&claim(), Some(&session)).expect("answered at last");
+}
+
+#[test]
+fn nobody_asks_earlier_than_was_stated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked_at = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let notes = asked_at.clone();
+    let requests = fake::daemon(folder.path(), move |request, count| {
+        notes.lock().expect("not poisoned").push(Instant::now());
+        match count {
+            1 => fake::stating(Code::Overloaded, "1"),
+            _ => Reply::Json(200, fake::claimed("afc-1", 1, request.header("Idempotency-Key"))),
+        }
+    });
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    client.call(&claim(), Some(&session)).expect("answered at last");
+    assert_eq!(requests.lock().expect("not poisoned").len(), 2);
+    let asked_at = asked_at.lock().expect("not poisoned");
+    // The daemon notes the first request before it answers, so this is a lower bound whatever the machine does.
+    assert!(asked_at[1] - asked_at[0] >= Duration::from_secs(1), "{asked_at:?}");
+}
+
+#[test]
+fn a_stated_wait_beyond_the_patience_of_a_call_ends_it_and_is_named() {
+    for (stated, seconds) in [("3600", 3_600), ("99999999999999999999999", u64::MAX)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let requests = fake::daemon(folder.path(), move |_, _| fake::stating(Code::Overloaded, stated));
+        let (client, _) = fake::client(folder.path());
+        let failure = client.call(&ready(), None).expect_err("it does not wait that long");
+        assert_eq!(failure.code(), Code::Overloaded);
+        assert_eq!(failure.retry_after(), Some(Duration::from_secs(seconds)));
+        assert!(failure.to_string().contains(&format!("after {seconds} s")), "{failure}");
+        assert_eq!(requests.lock().expect("not poisoned").len(), 1, "it was asked once");
+    }
+}
+
+#[test]
+fn a_reply_without_a_reason_may_state_a_wait_and_a_date_states_none() {
+    for (stated, wait) in
+        [("3600", Some(Duration::from_secs(3_600))), ("Fri, 31 Dec 1999 23:59:59 GMT", None)]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let reply = format!("HTTP/1.1 503 x\r\nRetry-After: {stated}\r\nContent-Length: 0\r\n\r\n");
+        fake::daemon(folder.path(), move |_, _| Reply::Raw(reply.clone().into_bytes()));
+        let (client, _) = fake::client(folder.path());
+        let failure = client.call(&ready(), None).expect_err("no answer");
+        assert_eq!((failure.code(), failure.retry_after()), (Code::CannotTell, wait));
+    }
 }
 
 #[test]

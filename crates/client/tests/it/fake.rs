@@ -168,3 +168,10 @@ pub fn problem(code: tenure_core::model::refusal::Code) -> Reply {
     let problem = Problem::from(&Refusal::new(code, "no"));
     Reply::Json(problem.status, serde_json::to_string(&problem).expect("serialises"))
 }
+
+/// A refusal that states after how many seconds to ask again.
+pub fn stating(code: tenure_core::model::refusal::Code, retry_after: &str) -> Reply {
+    let Reply::Json(status, body) = problem(code) else { unreachable!("a problem is JSON") };
+    let head = format!("HTTP/1.1 {status} x\r\nRetry-After: {retry_after}\r\nContent-Length: {}", body.len());
+    Reply::Raw(format!("{head}\r\n\r\n{body}").into_bytes())
+}

@@ -1,5 +1,7 @@
 //! Until when a command may run: two thirds of the lease, and the stop is complete before the lease can end.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use tenure_client::clock;
 
@@ -39,6 +41,12 @@ impl Bound {
     /// When the stop should long have been complete: then whoever should have done it does not answer.
     pub fn last_call(self) -> i64 {
         self.stop_at.saturating_add((self.ends_at - self.stop_at) * 3 / 4)
+    }
+
+    /// How much of the lease is surely left.
+    pub fn left(self) -> Duration {
+        let left = self.ends_at.saturating_sub(clock::boot_ms());
+        Duration::from_millis(u64::try_from(left).unwrap_or_default())
     }
 
     /// Whether the lease may have ended.

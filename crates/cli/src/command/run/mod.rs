@@ -191,10 +191,13 @@ fn ready<'a>(
     let gone = || Failure::cannot_tell("the session's file is gone", "repeat the command");
     let Claimed { attempt, heartbeat_ms, resumed, .. } = &held.claimed;
     let now = clock::boot_ms();
+    // One heartbeat that waits for its answer must not keep the next from being sent in time.
+    let patience = Duration::from_millis(u64::try_from(*heartbeat_ms / 2).unwrap_or_default());
     let lease = Lease {
-        client,
+        client: client.with_patience(patience),
         session: session.ok_or_else(gone)?,
         attempt: attempt.clone(),
+        bound: held.bound,
         // How long ago a lease that was there already was renewed is not known.
         due: if *resumed { now } else { held.bound.ends_at - held.claimed.expires_in_ms + heartbeat_ms },
         heartbeat_ms: *heartbeat_ms,

@@ -4,12 +4,12 @@
 //! off, and after a lost ownership nothing is written but a recovery note.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use tenure_client::call::Client;
 use tenure_client::failure::Failure;
+use tenure_client::pause::{Pause, Steps};
 use tenure_client::session::Session;
 use tenure_core::model::ids::AttemptId;
 use tenure_core::model::refusal::{Code, Refusal};
@@ -34,8 +34,6 @@ const INCOMPLETE: u8 = 124;
 const UNRECORDED: u8 = 125;
 /// What a shell adds to the number of the signal that ended a command.
 const BY_SIGNAL: i32 = 128;
-/// How long it is waited before the coordinator is asked again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// What became of the task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -200,6 +198,7 @@ impl Holder<'_> {
     /// Writes as the holder of this very attempt, and asks until there is an answer or the lease may have ended.
     fn write<O: Operation>(&self, operation: &O, bound: Bound) -> Result<(), Unwritten> {
         let mut is_uncertain = false;
+        let mut pause = Pause::new(Steps::PATIENT);
         loop {
             match self.write_once(operation) {
                 // An earlier try was done, and its answer was lost.
@@ -210,7 +209,8 @@ impl Holder<'_> {
                         self.screen.remark(&format!("tenure: {text}: {failure}"));
                     }
                     is_uncertain = true;
-                    std::thread::sleep(RETRY_PAUSE);
+                    let rest = pause.rest(failure.retry_after());
+                    std::thread::sleep(rest.min(bound.left()));
                 }
                 written => return written,
             }

@@ -6,6 +6,7 @@ use tenure_client::ask::Answered;
 use tenure_client::call::Client;
 use tenure_client::clock;
 use tenure_client::failure::Failure;
+use tenure_client::pause::{Pause, Steps};
 use tenure_client::session::Session;
 use tenure_core::model::event::EventKind;
 use tenure_core::model::ids::AttemptId;
@@ -17,8 +18,11 @@ use tenure_core::operation::record::ListEvents;
 use super::bound::Bound;
 use super::guard::TICK;
 
-/// Longest pause after a heartbeat that nobody answered.
-const RETRY_MS: i64 = 1_000;
+/// Longest rest after a heartbeat that nobody answered, unless more is stated.
+const REST_MAX_MS: i64 = 1_000;
+
+/// Shortest rest, however little of the lease is left.
+const REST_MIN: Duration = Duration::from_millis(50);
 
 /// What became of the lease.
 #[derive(Debug)]
@@ -41,6 +45,8 @@ pub struct Lease {
     pub session: Session,
     /// The attempt.
     pub attempt: AttemptId,
+    /// Until when the command may run without another heartbeat.
+    pub bound: Bound,
     /// When the next heartbeat is due, on [`clock::boot_ms`].
     pub due: i64,
     /// How often one is due.
@@ -50,21 +56,25 @@ pub struct Lease {
 impl Lease {
     /// Renews it until it is over or nobody listens. Each interval counts from before the last request was sent.
     pub fn keep(mut self, tell: impl Fn(Renewal) -> bool) {
+        let mut pause = self.pause();
         loop {
             sleep_until(self.due);
             let sent_at = clock::boot_ms();
             match self.beat() {
                 Ok(alive) if alive.value.attempt == self.attempt => {
                     let alive = alive.value;
-                    let renewed = tell(Renewal::Until(Bound::of(sent_at, alive.expires_in_ms)));
+                    self.bound = Bound::of(sent_at, alive.expires_in_ms);
+                    let renewed = tell(Renewal::Until(self.bound));
                     if !renewed || alive.cancel_requested && !tell(Renewal::StopAsked) {
                         return;
                     }
                     self.heartbeat_ms = alive.heartbeat_ms;
                     self.due = sent_at + alive.heartbeat_ms;
+                    pause = self.pause();
                 }
                 Err(failure) if !failure.is_decided() => {
-                    self.due = clock::boot_ms() + RETRY_MS.min(self.heartbeat_ms / 4);
+                    let rest = pause.rest(failure.retry_after());
+                    self.due = again_at(clock::boot_ms(), rest, self.bound);
                 }
                 // The session may hold another attempt at the task by now; this one is over all the same.
                 outcome => {
@@ -74,6 +84,12 @@ impl Lease {
                 }
             }
         }
+    }
+
+    fn pause(&self) -> Pause {
+        let cap = REST_MAX_MS.min(self.heartbeat_ms / 4);
+        let ms = |ms: i64| Duration::from_millis(u64::try_from(ms).unwrap_or_default());
+        Pause::new(Steps { first: ms(cap / 4).max(REST_MIN), factor: 2, cap: ms(cap).max(REST_MIN) })
     }
 
     /// A session that was closed or replaced on this machine is nobody's to renew for.
@@ -113,9 +129,38 @@ pub fn finished(client: &Client, session: &Session, attempt: &AttemptId) -> Resu
     }))
 }
 
+/// When to ask again after a rest. Whatever the coordinator states, half of the time until the command is stopped is left
+/// for asking again: a lease that nobody renews costs the work.
+fn again_at(now: i64, rest: Duration, bound: Bound) -> i64 {
+    let most = u64::try_from((bound.stop_at - now) / 2).unwrap_or_default();
+    let rest = rest.min(Duration::from_millis(most).max(REST_MIN));
+    now.saturating_add(i64::try_from(rest.as_millis()).unwrap_or(i64::MAX))
+}
+
 /// Sleeps until a moment that goes on while the machine sleeps.
 fn sleep_until(due: i64) {
     while let Some(left) = u64::try_from(due - clock::boot_ms()).ok().filter(|left| *left > 0) {
         std::thread::sleep(TICK.min(Duration::from_millis(left)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stated_wait_leaves_half_of_the_time_for_asking_again() {
+        let bound = Bound { stop_at: 21_000, ends_at: 31_000 };
+        let second = Duration::from_secs(1);
+        assert_eq!(again_at(1_000, second, bound), 2_000);
+        assert_eq!(again_at(1_000, 90 * second, bound), 11_000);
+        assert_eq!(again_at(11_000, Duration::MAX, bound), 16_000);
+        for late in [20_990, 21_000, 40_000] {
+            assert_eq!(
+                again_at(late, Duration::MAX, bound),
+                late + 50,
+                "it neither stands still nor hammers"
+            );
+        }
     }
 }
