@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
 use crate::command::{
@@ -29,6 +29,15 @@ use crate::terminal::{self, Colour};
 #[command(after_help = "The loop: ready, claim, heartbeat, note, checkpoint, then close or handoff.\n\
     More: `tenure help exit-codes`, `tenure help sessions`, `tenure demo`.")]
 pub struct Arguments {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// What every command takes.
+#[derive(Args)]
+struct Options {
     /// Answer in JSON; with names, only these fields of the rows
     #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, require_equals = true,
           default_missing_value = "", value_delimiter = ',', display_order = 900)]
@@ -61,8 +70,6 @@ pub struct Arguments {
         display_order = 906
     )]
     color: Colour,
-    #[command(subcommand)]
-    command: Option<Command>,
 }
 
 // Only the command that was typed is built: the whole tree costs as much as a call.
@@ -142,6 +149,32 @@ enum Command {
     Help(help::Help),
 }
 
+/// Reads what was typed. The tree gives every command a copy of every option that all of them take, which costs more
+/// than a call; so first a tree is tried that has only the command which the words seem to name. What that one cannot
+/// read, help among it, is left to the whole one.
+fn read(words: &[OsString]) -> Result<Arguments, clap::Error> {
+    let parsed = |tree: clap::Command| {
+        tree.try_get_matches_from(words).and_then(|matches| Arguments::from_arg_matches(&matches))
+    };
+    if let Some(Ok(arguments)) = alone(words).map(parsed) {
+        return Ok(arguments);
+    }
+    let mut tree = Arguments::command();
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        // A list of commands says what each is for.
+        tree.build();
+    }
+    parsed(tree)
+}
+
+/// The tree with the one command that the first plain word names, if there is such a word and such a command.
+fn alone(words: &[OsString]) -> Option<clap::Command> {
+    let word = words.iter().skip(1).filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'))?;
+    let commands = Command::augment_subcommands(clap::Command::new("tenure"));
+    let named = commands.find_subcommand(word)?.clone();
+    Some(Options::augment_args(clap::Command::new("tenure").disable_help_subcommand(true)).subcommand(named))
+}
+
 /// Runs the command that was typed.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
@@ -150,31 +183,25 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     {
         return exit;
     }
-    let mut tree = Arguments::command();
-    if words.iter().any(|word| word == "--help" || word == "-h") {
-        // A list of commands says what each is for.
-        tree.build();
-    }
-    let parsed = tree.try_get_matches_from(&words).and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = match parsed {
-        Ok(arguments) => arguments,
+    let (options, command) = match read(&words) {
+        Ok(Arguments { options, command }) => (options, command),
         Err(error) => return misuse::end(error, Arguments::command(), &words),
     };
-    terminal::choose(arguments.color);
+    terminal::choose(options.color);
     let mut screen = Screen::default();
-    screen.json = arguments.json.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
-    screen.quiet = arguments.quiet;
-    screen.unpaged = arguments.no_pager;
-    if let Some(expression) = &arguments.jq {
+    screen.json = options.json.map(|names| names.into_iter().filter(|name| !name.is_empty()).collect());
+    screen.quiet = options.quiet;
+    screen.unpaged = options.no_pager;
+    if let Some(expression) = &options.jq {
         match Filter::read(expression) {
             Ok(filter) => screen.filter = Some(filter),
             Err(stop) => return screen.end(Err(stop)),
         }
         screen.json.get_or_insert_default();
     }
-    let wish = Wish { server: arguments.server, local: arguments.local };
-    let context = Context::new(screen.clone(), arguments.session, wish);
-    match arguments.command {
+    let wish = Wish { server: options.server, local: options.local };
+    let context = Context::new(screen.clone(), options.session, wish);
+    match command {
         Some(Command::Serve(serve)) => serve::run(serve, &context),
         Some(Command::Run(run)) => run::run(*run, &context),
         Some(Command::RunGuard(guard)) => run::guard::run(&guard, &context),
@@ -248,6 +275,23 @@ mod tests {
     #[test]
     fn the_tree_of_commands_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_value_that_is_also_a_command_misleads_nobody() {
+        let read = |words: &[&str]| {
+            read(&words.iter().map(OsString::from).collect::<Vec<_>>()).map_err(|error| error.kind())
+        };
+        let Ok(arguments) = read(&["tenure", "--session", "ready", "version"]) else { panic!("it is sound") };
+        assert!(matches!(arguments.command, Some(Command::Version(_))));
+        assert_eq!(arguments.options.session.as_deref(), Some("ready"));
+        let Ok(arguments) = read(&["tenure", "--json=a,b", "hb", "--quiet"]) else { panic!("it is sound") };
+        assert!(matches!(arguments.command, Some(Command::Heartbeat(_))));
+        assert_eq!(arguments.options.json, Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert!(arguments.options.quiet);
+        let Ok(arguments) = read(&["tenure", "--session", "ready"]) else { panic!("it is sound") };
+        assert!(arguments.command.is_none());
+        assert_eq!(read(&["tenure", "ready", "claim"]).err(), Some(clap::error::ErrorKind::UnknownArgument));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -66,6 +66,21 @@ pub fn read(path: &Path, bytes_max: usize) -> std::io::Result<Vec<u8>> {
 pub fn read_own(path: &Path, bytes_max: usize) -> std::io::Result<Vec<u8>> {
     let flags = flags(OFlags::NONBLOCK | OFlags::NOFOLLOW);
     bounded(OpenOptions::new().read(true).custom_flags(flags).open(path)?, bytes_max)
+}
+
+/// The last bytes of such a file, at most so many, and how many stand before them.
+pub fn read_own_end(path: &Path, bytes_max: usize) -> std::io::Result<(Vec<u8>, u64)> {
+    let flags = flags(OFlags::NONBLOCK | OFlags::NOFOLLOW);
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let before = found.len().saturating_sub(bytes_max as u64);
+    let mut bytes = vec![0; bytes_max];
+    let count = file.read_at(&mut bytes, before)?;
+    bytes.truncate(count);
+    Ok((bytes, before))
 }
 
 /// Reads a small regular text file.

@@ -33,6 +33,8 @@ use crate::{clock, private, processes};
 const VERSION: u32 = 1;
 /// A file that would grow beyond this many bytes is replaced by its last record.
 const FILE_BYTES: u64 = 64 * 1024;
+/// What is read of it first, in bytes: most records are far shorter.
+const END_BYTES: usize = 4 * 1024;
 /// Longest record, in bytes: a few requests of the largest kind may be pending at once.
 const RECORD_BYTES: usize = 4 * IMPORT_BYTES;
 
@@ -196,7 +198,7 @@ impl SessionFile {
     /// What it holds; nothing when there is no such session.
     pub fn read(&self) -> Result<Option<Record>, Failure> {
         self.check_folders()?;
-        let bytes = match private::read_own(&self.path, RECORD_BYTES) {
+        let bytes = match self.end() {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Failure::file("read", &self.path, &error)),
@@ -208,6 +210,14 @@ impl SessionFile {
             return Err(self.unusable("was written by another version of tenure"));
         }
         Ok(Some(record))
+    }
+
+    /// The end of the file, as much of it as its last whole record needs.
+    fn end(&self) -> std::io::Result<Vec<u8>> {
+        let (bytes, before) = private::read_own_end(&self.path, END_BYTES)?;
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+        // What stands between the ends of two lines is whole.
+        if before == 0 || lines >= 2 { Ok(bytes) } else { private::read_own(&self.path, RECORD_BYTES) }
     }
 
     /// Changes what it holds, or creates it, under its lock. Nothing is written when `change` returns nothing.

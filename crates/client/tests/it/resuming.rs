@@ -151,6 +151,24 @@ fn the_largest_request_is_kept_and_what_could_not_be_read_again_is_not_written()
 }
 
 #[test]
+fn a_record_of_any_length_is_read_whole_after_records_of_any_length() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fake::daemon(folder.path(), |_, _| Reply::Cut);
+    let (client, _) = fake::client(folder.path());
+    let session = fake::session(&client, "alice");
+    // The longest do not fit beside another one, those in between do not fit into what is read first.
+    for length in [10, 3_000, 4_000, 5_000, 20_000, 40, 90_000, 7] {
+        for _ in 0..3 {
+            let text = "x".repeat(length);
+            let pending = Pending { input: json!({ "text": text }), ..pending(0, 0) };
+            session.file.edit(|record| record.pending = vec![pending]).expect("written");
+            let found = session.file.read().expect("readable").expect("there");
+            assert_eq!(found.pending[0].input["text"], text, "{length}");
+        }
+    }
+}
+
+#[test]
 fn a_session_whose_file_holds_another_one_by_now_touches_nothing_there() {
     let folder = tempfile::tempdir().expect("a folder");
     let requests = fake::daemon(folder.path(), |request, _| {
