@@ -21,11 +21,17 @@ pub enum Mutant {
     ReplayAnswersAnew,
     /// The epoch that a request names is not compared with the fleet's.
     AnyEpoch,
+    /// An export says how far the record was when it was written.
+    ExportTellsWhen,
+    /// An import does not know the fleet's own tasks again.
+    OwnIsForeign,
+    /// A blocker that was resolved where it comes from is open where it is imported.
+    ImportUnresolves,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::NoFence,
         Self::AliveAtDeadline,
         Self::ClaimUnready,
@@ -33,7 +39,13 @@ impl Mutant {
         Self::ReplayNeedsLease,
         Self::ReplayAnswersAnew,
         Self::AnyEpoch,
+        Self::ExportTellsWhen,
+        Self::OwnIsForeign,
+        Self::ImportUnresolves,
     ];
+
+    /// Those that only somebody who exports and imports can notice.
+    pub const OF_PASSAGES: [Self; 3] = [Self::ExportTellsWhen, Self::OwnIsForeign, Self::ImportUnresolves];
 
     /// Whether this mistake is being made on this thread.
     #[cfg(feature = "mutants")]

@@ -15,6 +15,7 @@ use tenure_core::model::ids::{ProjectKey, TaskId};
 use tenure_core::model::project::{Binding, Project};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::task::{Alias, Blocker, Body, Lifecycle, Queue, Task};
+use tenure_core::mutant::Mutant;
 use tenure_core::working_set::table::{Record, Table};
 
 use crate::store::driver::{Class, Driver, StoreError, Values};
@@ -115,7 +116,11 @@ fn within(
     let chosen: BTreeMap<ProjectKey, Project> =
         chosen.into_iter().map(|project| (project.key.clone(), project)).collect();
     let mut lines = Lines { out, seal: Seal::default(), written: Exported::default() };
-    lines.write(&Line::Header(Header::of(&fleet.id)))?;
+    let mut header = Header::of(&fleet.id);
+    if Mutant::ExportTellsWhen.is_on() {
+        header.fleet = format!("{}-{}", fleet.id, fleet.event);
+    }
+    lines.write(&Line::Header(header))?;
     write_projects(driver, &chosen, &mut lines)?;
     let keys: Vec<&ProjectKey> = chosen.keys().collect();
     in_pages(driver, &keys, &mut |driver, tasks| write_tasks(driver, tasks, &mut lines))?;

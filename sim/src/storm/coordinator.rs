@@ -51,10 +51,10 @@ pub struct Coordinator<C> {
 const JOIN_MS_MAX: i64 = 5_000;
 
 impl<C> Coordinator<C> {
-    /// Starts a process on a store.
-    pub fn start(store: &mut Store, clocks: Shown, life: u64, durations: Durations) -> Self {
+    /// Starts a process on a store. A store that is new becomes this fleet's.
+    pub fn start(store: &mut Store, fleet: &str, clocks: Shown, life: u64, durations: Durations) -> Self {
         let fleet =
-            prepare(store, &clocks, || Ok("storm".to_owned())).expect("the store is sound between faults");
+            prepare(store, &clocks, || Ok(fleet.to_owned())).expect("the store is sound between faults");
         let clock = FleetClock::join(&fleet, &clocks);
         let joined = (fleet.time.0, clocks.monotonic_ms());
         Self { life, queue: Vec::new(), is_committing: false, clock, fleet, joined, durations, dead: None }

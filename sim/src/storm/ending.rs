@@ -78,6 +78,7 @@ impl World {
         }
         self.count()?;
         self.judge_history()?;
+        self.pass()?;
         let words = format!(
             "the end after {} steps, head {}, {} replays, {} stale writes refused, {}",
             self.steps(),

@@ -11,6 +11,7 @@ use super::check::ask;
 use super::coordinator::Coordinator;
 use super::store::{Plan, Store};
 use super::time::{Agenda, Machine};
+use super::world::FLEET;
 use crate::history::lock_set::{Counted, list, with};
 use crate::place::PROJECT;
 use crate::seed::Seed;
@@ -71,7 +72,7 @@ pub fn play(seed: u64) -> Counted {
     let mut store = Store::in_memory();
     let machine = Machine::default();
     let durations = Durations { lease_ms_min: 1, ..Durations::default() };
-    let coordinator = Coordinator::start(&mut store, machine.clocks(0), 1, durations);
+    let coordinator = Coordinator::start(&mut store, FLEET, machine.clocks(0), 1, durations);
     let names = (0..CLIENTS).map(|client| format!("client-{client}").parse().expect("a valid name"));
     let records = names.map(|name| Record::draw(&name, &mut dice)).collect();
     let agenda = Agenda::of_grain(1);

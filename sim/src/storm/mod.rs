@@ -23,6 +23,7 @@ pub mod deeds;
 mod ending;
 mod fate;
 pub mod lock_set;
+mod passage;
 pub mod store;
 pub mod time;
 pub mod told;
@@ -59,6 +60,8 @@ pub struct Figures {
     pub restored_refused: u64,
     /// How often each operation was answered.
     pub answered: BTreeMap<&'static str, Answered>,
+    /// How often a record was exported, and came to another fleet and back.
+    pub passages: u64,
     /// What went wrong.
     pub bites: Bites,
 }
@@ -73,6 +76,7 @@ impl Figures {
         self.replayed += other.replayed;
         self.stale_refused += other.stale_refused;
         self.restored_refused += other.restored_refused;
+        self.passages += other.passages;
         for (operation, Answered { accepted, refused }) in &other.answered {
             let all = self.answered.entry(operation).or_default();
             all.accepted += accepted;
@@ -88,6 +92,7 @@ impl Figures {
         must!(self.stale_refused > STALE_MIN, "nobody came too late: {self}");
         must!(self.replayed > STALE_MIN, "nobody asked again: {self}");
         must!(self.restored_refused > 0, "nobody asked in an epoch that was over: {self}");
+        must!(self.passages > self.storms, "exports were made at the end alone: {self}");
         let unplayed = self.unplayed();
         must!(unplayed.is_empty(), "never carried out: {unplayed:?} in {self}");
         Ok(())
@@ -122,12 +127,23 @@ const STALE_MIN: u64 = 20;
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { storms, steps, events, calls, replayed, stale_refused, restored_refused, answered, bites } =
-            self;
+        let Self {
+            storms,
+            steps,
+            events,
+            calls,
+            replayed,
+            stale_refused,
+            restored_refused,
+            answered,
+            passages,
+            bites,
+        } = self;
         write!(
             f,
             "{storms} storms, {steps} steps, {events} events, {calls} calls in histories, {replayed} answers given \
-             again, {stale_refused} stale writes and {restored_refused} of an earlier epoch refused; faults: {bites}; \
+             again, {stale_refused} stale writes and {restored_refused} of an earlier epoch refused, \
+             {passages} passages into another fleet and back; faults: {bites}; \
              operations done and refused:"
         )?;
         for (operation, Answered { accepted, refused }) in answered {
@@ -169,6 +185,7 @@ pub fn run(seed: u64) -> Result<(Figures, String), Box<Broken>> {
                 stale_refused: world.judge.stale_refused,
                 restored_refused: world.judge.restored_refused,
                 answered: std::mem::take(&mut world.judge.answered),
+                passages: world.passages,
                 bites: world.bites().clone(),
             };
             Ok((figures, world.trace.text().to_owned()))

@@ -10,16 +10,18 @@ use super::check::{Batch, Verdict};
 use super::coordinator::{Coordinator, Waiting};
 use super::store::Plan;
 use super::weather::Fault;
-use super::world::{Caller, Happening, Heard, LEASE_MS, STORM_MS, Told, World};
+use super::world::{Caller, FLEET, Happening, Heard, LEASE_MS, STORM_MS, Told, World};
 
 /// A process that ended is started again so much later, at most: often enough beyond what a join makes up for.
 const DOWN_MS: u64 = 9_000;
+/// The record passes into another fleet and back about every so many seconds.
+const PASSAGE_EVERY: u64 = 50;
 /// How far a wall clock jumps, at most, in either direction.
 const JUMP_MS: u64 = 24 * 60 * 60 * 1000;
 /// A batch makes about so many calls to the store.
 const CALLS: u64 = 16;
 /// Presence and windows are short too, so that they end in a storm.
-const DURATIONS: Durations = Durations {
+pub(super) const DURATIONS: Durations = Durations {
     lease_ms_min: 1_000,
     lease_ms_default: LEASE_MS,
     presence_ms: 20_000,
@@ -48,7 +50,7 @@ impl World {
         self.lives += 1;
         let life = self.lives;
         let clocks = self.machine.clocks(self.agenda.now);
-        self.coordinator = Some(Coordinator::start(&mut self.store, clocks, life, DURATIONS));
+        self.coordinator = Some(Coordinator::start(&mut self.store, FLEET, clocks, life, DURATIONS));
         self.say(&format!("coordinator {life} starts"));
         self.call_for_commit();
         self.agenda.note(1_000, Happening::Tick { life });
@@ -240,6 +242,9 @@ impl World {
         }
         if self.is_asleep() {
             return Ok(());
+        }
+        if self.dice.below(PASSAGE_EVERY) == 0 {
+            self.pass()?;
         }
         if !self.judge.is_restored() && self.weather.strikes(Fault::Restored, &mut self.dice) {
             if self.store.has_backup() && self.dice.below(3) > 0 {

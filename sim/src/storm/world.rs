@@ -20,6 +20,8 @@ use crate::history::Moment;
 use crate::place::PROJECT;
 use crate::seed::Seed;
 
+/// The fleet of a storm.
+pub(super) const FLEET: &str = "5707a000000000000000000000000000";
 /// Leases of a storm: short, so that many end.
 pub(super) const LEASE_MS: i64 = 8_000;
 /// How long faults go on.
@@ -102,6 +104,8 @@ pub struct World {
     pub(super) asking: Asking,
     /// How many calls the judged histories have.
     pub calls: u64,
+    /// How often the record was exported, and came to another fleet and back.
+    pub passages: u64,
     /// What the promises are checked by.
     pub judge: Judge,
     /// What has happened, as text.
@@ -139,6 +143,7 @@ impl World {
             texts: BTreeMap::new(),
             asking: Asking::default(),
             calls: 0,
+            passages: 0,
             judge: Judge::new(LEASE_MS),
             trace: Trace::default(),
             dice,

@@ -15,6 +15,7 @@ use crate::model::project::Project;
 use crate::model::refusal::Refusal;
 use crate::model::task::{Body, Details, Lifecycle, Task};
 use crate::model::time::WallTime;
+use crate::mutant::Mutant;
 use crate::rules::project;
 use crate::working_set::{Step, WorkingSet, together};
 
@@ -276,7 +277,7 @@ fn look_up(
 fn own_ids(set: &WorkingSet, record: &ProposedRecord) -> Vec<TaskId> {
     let own = |identity: &String| -> Option<TaskId> {
         let (fleet, id) = identity.split_once('/').filter(|_| record.there.is_some())?;
-        id.parse().ok().filter(|_| fleet == set.fleet.id)
+        id.parse().ok().filter(|_| fleet == set.fleet.id && !Mutant::OwnIsForeign.is_on())
     };
     record.identities.iter().filter_map(own).collect()
 }

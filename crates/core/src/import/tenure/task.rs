@@ -14,6 +14,7 @@ use crate::model::export::{BlockerLine, TaskLine, identity, is_identity};
 use crate::model::ids::{TaskId, counter};
 use crate::model::limits::{LINE_BYTES, LIST_ITEMS, TEXT_BYTES, excerpt};
 use crate::model::task::{Details, Lifecycle, Resolution};
+use crate::mutant::Mutant;
 
 /// The longest title that any import stores, in characters.
 const TITLE_CHARS: usize = 500;
@@ -190,7 +191,7 @@ fn blocker(line: BlockerLine) -> ProposedBlocker {
         reason: line.reason,
         reopening: line.reopening,
         created_at: Some(line.created_at),
-        resolved_at: line.resolved_at,
+        resolved_at: line.resolved_at.filter(|_| !Mutant::ImportUnresolves.is_on()),
     }
 }
 
