@@ -1,8 +1,9 @@
 //! `tenure` alone: what is going on here, and the next step.
 
+use schemars::SchemaGenerator;
 use serde_json::json;
 use tenure_core::operation::project::BindingView;
-use tenure_core::operation::queue::Ready;
+use tenure_core::operation::queue::{Ready, ReadyList};
 
 use crate::context::Context;
 use crate::project_key;
@@ -27,7 +28,9 @@ pub fn run(context: &Context) -> Result<(), Stop> {
         ),
         Some(checkout) => match context.binding(&checkout)? {
             Some(BindingView { project, .. }) => {
-                return context.perform(&Ready { project, limit: Some(READY_SHOWN), cursor: None });
+                context.check_fields(SchemaGenerator::subschema_for::<ReadyList>)?;
+                let ready = context.call(&Ready { project, limit: Some(READY_SHOWN), cursor: None })?;
+                return context.print_as(&ready, &Page::of_command("ready", &ready.value));
             }
             None => (
                 format!("{} is bound to no project", checkout.top.display()),

@@ -5,7 +5,6 @@ use tenure_core::operation::commits::{CommitList, Landed};
 
 use super::page::cut;
 use super::{Page, Show, plain, time};
-use crate::shell;
 
 /// How long a commit's name is at most: SHA-256 in hexadecimal. What is longer is no name that could be picked.
 const COMMIT_WIDTH: usize = 64;
@@ -18,9 +17,7 @@ impl Show for CommitList {
                 &self.commits.iter().map(row).collect::<Vec<_>>(),
             );
         }
-        if let Some(cursor) = &self.cursor {
-            page.line(&format!("{} shown; go on with --cursor {}", self.commits.len(), shell::word(cursor)));
-        }
+        page.goes_on(&self.commits.len().to_string(), self.cursor.as_deref());
         page.line(&told(self));
     }
 }

@@ -15,7 +15,6 @@ use tenure_core::operation::view::TaskSummary;
 use tenure_core::operation::wait::Waited;
 
 use super::{Page, Show, brief, joined, task, time};
-use crate::shell;
 
 /// Tasks in a table.
 pub fn tasks(rows: &[TaskSummary], page: &mut Page) {
@@ -66,9 +65,7 @@ impl Show for ReadyList {
             return;
         }
         tasks(&self.tasks, page);
-        if let Some(cursor) = &self.cursor {
-            page.line(&format!("{} of {} shown; go on with --cursor {cursor}", self.tasks.len(), self.total));
-        }
+        page.goes_on(&format!("{} of {}", self.tasks.len(), self.total), self.cursor.as_deref());
     }
 }
 
@@ -79,9 +76,7 @@ impl Show for TaskList {
             return;
         }
         tasks(&self.tasks, page);
-        if let Some(cursor) = &self.cursor {
-            page.line(&format!("{} shown; go on with --cursor {cursor}", self.tasks.len()));
-        }
+        page.goes_on(&self.tasks.len().to_string(), self.cursor.as_deref());
     }
 }
 
@@ -95,9 +90,7 @@ impl Show for LabelList {
             [label.unfinished.to_string(), label.finished.to_string(), label.label.clone()]
         };
         page.table(["UNFINISHED", "FINISHED", "LABEL"], &self.labels.iter().map(row).collect::<Vec<_>>());
-        if let Some(cursor) = &self.cursor {
-            page.line(&format!("{} shown; go on with --cursor {}", self.labels.len(), shell::word(cursor)));
-        }
+        page.goes_on(&self.labels.len().to_string(), self.cursor.as_deref());
     }
 }
 
@@ -121,9 +114,7 @@ impl Show for DependencyList {
             .map(|task| [task.id.to_string(), task.status.to_string(), optional(task.optional).to_owned()])
             .collect();
         page.table(["TASK", "STATUS", ""], &rows);
-        if let Some(cursor) = &self.cursor {
-            page.line(&format!("{} of {} shown; go on with --cursor {cursor}", self.tasks.len(), self.total));
-        }
+        page.goes_on(&format!("{} of {}", self.tasks.len(), self.total), self.cursor.as_deref());
     }
 }
 
@@ -189,9 +180,7 @@ impl Show for ProjectList {
             .map(|project| [project.key.to_string(), brief(&project.name), tasks_of(&project.tasks)])
             .collect();
         page.table(["PROJECT", "NAME", "TASKS"], &rows);
-        if let Some(cursor) = &self.cursor {
-            page.line(&format!("{} shown; go on with --cursor {}", rows.len(), shell::word(cursor)));
-        }
+        page.goes_on(&rows.len().to_string(), self.cursor.as_deref());
     }
 }
 
@@ -246,8 +235,9 @@ impl Show for SessionList {
             })
             .collect();
         page.table(["NAME", "PRESENT", "HANDLE", "HOLDS"], &rows);
-        if self.more {
-            page.line(&format!("{} shown; more with `tenure session list --limit`", self.sessions.len()));
+        let shown = self.sessions.len();
+        if let Some(all) = page.all_of(u64::MAX, shown).filter(|_| self.more) {
+            page.line(&format!("{shown} shown; more: {all}"));
         }
     }
 }
@@ -260,9 +250,7 @@ impl Show for Counts {
         for (project, tasks) in &self.projects {
             page.field(project, &tasks_of(tasks));
         }
-        if let Some(cursor) = &self.cursor {
-            page.line(&format!("{} shown; go on with --cursor {}", self.projects.len(), shell::word(cursor)));
-        }
+        page.goes_on(&self.projects.len().to_string(), self.cursor.as_deref());
         page.field("events", &self.events.to_string());
     }
 }

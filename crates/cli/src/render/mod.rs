@@ -12,6 +12,7 @@ mod record;
 mod search;
 mod task;
 pub mod time;
+mod typed;
 
 pub use page::{Page, brief, cut};
 

@@ -6,8 +6,10 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::search::excerpt::Piece;
 
+use super::typed::Typed;
 use super::{Show, plain};
 use crate::terminal::{self, Style};
 
@@ -25,12 +27,18 @@ pub struct Page {
     text: String,
     width: Option<usize>,
     is_coloured: bool,
+    typed: Typed,
 }
 
 impl Page {
     /// A page for standard output: as wide as its terminal, without a width for everything else.
     pub fn new() -> Self {
-        Self { text: String::new(), width: terminal::width(), is_coloured: terminal::shows_colour() }
+        Self {
+            text: String::new(),
+            width: terminal::width(),
+            is_coloured: terminal::shows_colour(),
+            typed: Typed::here(),
+        }
     }
 
     /// The page of one answer.
@@ -40,16 +48,38 @@ impl Page {
         page.finish()
     }
 
+    /// The page of an answer to a command that was not typed but meant.
+    pub fn of_command(command: &str, answer: &impl Show) -> String {
+        let mut page = Self::new();
+        page.typed = page.typed.naming(command);
+        answer.show(&mut page);
+        page.finish()
+    }
+
     /// A page of this width.
     #[cfg(test)]
     pub fn of_width(width: usize) -> Self {
-        Self { text: String::new(), width: Some(width), is_coloured: false }
+        Self { text: String::new(), width: Some(width), is_coloured: false, typed: Typed::default() }
     }
 
     /// Writes one line.
     pub fn line(&mut self, text: &str) {
         self.text.push_str(&plain::line(text));
         self.text.push('\n');
+    }
+
+    /// Says how to read on where a list has a further page: the command that was typed, from there.
+    pub fn goes_on(&mut self, shown: &str, cursor: Option<&str>) {
+        if let Some(cursor) = cursor {
+            self.line(&format!("{shown} shown; go on: `{}`", self.typed.with("--cursor", cursor)));
+        }
+    }
+
+    /// The command that was typed, for all of so many rows, or as many as a page can have. Nothing if there are none
+    /// left, or a page shows as many already.
+    pub fn all_of(&self, total: u64, shown: usize) -> Option<String> {
+        let most = total.min(u64::from(PAGE_ROWS));
+        ((shown as u64) < most).then(|| format!("`{}`", self.typed.with("--limit", &most.to_string())))
     }
 
     /// Writes a named value, if there is one.
@@ -222,7 +252,7 @@ mod tests {
         let piece = |text: &str, hit| Piece { text: text.to_owned(), hit };
         let pieces = [piece("a \u{1b}[2J", false), piece("家家", true), piece(" and so on and on", false)];
         let line = |is_coloured, width| {
-            let mut page = Page { text: String::new(), width, is_coloured };
+            let mut page = Page { is_coloured, width, ..Page::of_width(0) };
             page.pieces("  note: ", &pieces);
             page.finish()
         };
@@ -253,7 +283,7 @@ mod tests {
 
     #[test]
     fn where_there_is_no_terminal_only_a_cell_that_is_no_summary_any_more_is_cut() {
-        let mut page = Page { text: String::new(), width: None, is_coloured: false };
+        let mut page = Page { width: None, ..Page::of_width(0) };
         page.rows(&[row("a", &"x".repeat(59)), row("a", &"x".repeat(500))]);
         let page = page.finish();
         let widths: Vec<usize> = page.lines().map(UnicodeWidthStr::width).collect();

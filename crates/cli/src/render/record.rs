@@ -50,8 +50,10 @@ impl Show for HistoryList {
         for entry in &self.entries {
             task::entry(entry, page);
         }
-        if self.total > self.entries.len() as u64 {
-            page.line(&format!("{} of {} shown; more with --limit", self.entries.len(), self.total));
+        let shown = self.entries.len();
+        if self.total > shown as u64 {
+            let all = page.all_of(self.total, shown).map_or_else(String::new, |all| format!("; more: {all}"));
+            page.line(&format!("{shown} of {} shown{all}", self.total));
         }
     }
 }

@@ -23,12 +23,10 @@ impl Show for FoundList {
             };
             page.pieces(&lead, &found.excerpt);
         });
-        let shown = self.tasks.len() as u64;
-        if self.total > shown {
-            page.line(&format!(
-                "{shown} of {} shown; more with --limit, fewer with further words",
-                self.total
-            ));
+        let shown = self.tasks.len();
+        if self.total > shown as u64 {
+            let all = page.all_of(self.total, shown).map_or_else(String::new, |all| format!("more: {all}; "));
+            page.line(&format!("{shown} of {} shown; {all}fewer with further words", self.total));
         }
     }
 }

@@ -7,7 +7,7 @@ use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::operation::project::CreateProject;
 
 use crate::place::Place;
-use crate::shells::bash;
+use crate::shells::{bash, shell};
 
 const EVIL: &str = "the \u{1b}[2J parser\u{202e} of 家";
 
@@ -85,7 +85,7 @@ fn labels_are_listed_and_list_tasks() {
     place.task("one", &["--label", "phase 2", "--label", "ui"]);
     place.task("two", &["--label", "ui"]);
     let listed = place.ok("ada", &["label", "list", "--limit", "1"]);
-    let expected = "UNFINISHED  FINISHED  LABEL\n1           0         phase 2\n1 shown; go on with --cursor '1.phase 2'\n";
+    let expected = "UNFINISHED  FINISHED  LABEL\n1           0         phase 2\n1 shown; go on: `tenure label list --limit 1 --cursor '1.phase 2'`\n";
     assert_eq!(listed.out, expected);
     let rest = place.ok("ada", &["label", "list", "--cursor", "1.phase 2"]);
     assert!(rest.out.ends_with("2           0         ui\n"), "{}", rest.out);
@@ -139,11 +139,19 @@ fn projects_are_listed_in_pages() {
     let place = Place::bound();
     place.ok("ada", &["project", "create", "b", "--name", "Another"]);
     let listed = place.ok("ada", &["project", "list", "--limit", "1"]);
-    assert!(listed.out.ends_with("1 shown; go on with --cursor 1.afc\n"), "{}", listed.out);
+    assert!(
+        listed.out.ends_with("1 shown; go on: `tenure project list --limit 1 --cursor 1.afc`\n"),
+        "{}",
+        listed.out
+    );
     let rest = place.ok("ada", &["project", "list", "--cursor", "1.afc"]);
     assert!(rest.out.contains("Another") && !rest.out.contains("shown"), "{}", rest.out);
     let counted = place.ok("ada", &["stats", "--limit", "1"]);
-    assert!(counted.out.contains("1 shown; go on with --cursor 1.afc\nevents:"), "{}", counted.out);
+    assert!(
+        counted.out.contains("1 shown; go on: `tenure stats --limit 1 --cursor 1.afc`\nevents:"),
+        "{}",
+        counted.out
+    );
 }
 
 #[test]
@@ -168,4 +176,59 @@ fn a_name_is_completed_and_mended_from_all_projects_however_many() {
     assert!(refused.err.contains("did you mean `zebra`?"), "{}", refused.err);
     let exported = place.ok("ada", &["export", "jsonl"]).out;
     assert_eq!(exported.matches(r#""record":"project""#).count(), PAGE_ROWS as usize + 2);
+}
+
+/// The tasks that a page names.
+fn named(page: &str) -> Vec<String> {
+    let words = page.split_whitespace().filter(|word| word.starts_with("afc-"));
+    words.map(str::to_owned).collect()
+}
+
+/// The command that a page names to go on.
+fn goes_on(page: &str) -> Option<&str> {
+    page.lines().find(|line| line.contains(" go on: ") || line.contains("more: "))?.split('`').nth(1)
+}
+
+#[test]
+fn a_page_that_was_cut_off_names_the_whole_command_that_goes_on() {
+    let place = Place::bound();
+    for number in 1..=7 {
+        place.task(&format!("the parser's task {number}"), &["--label", "x"]);
+    }
+    for number in 1..=3 {
+        place.ok("ada", &["note", "afc-1", &format!("note {number}")]);
+    }
+    let typed = |command: &str| {
+        let (lines, errors) = shell(&place, &["sh", "-c", command]);
+        assert_eq!(errors, "", "{command}");
+        lines.join("\n")
+    };
+    // From page to page, each command as it stands.
+    for words in [&["ready", "--limit", "2"][..], &["task", "list", "--label", "x", "--limit=3"], &[]] {
+        let mut page = place.ok("ada", words).out;
+        let mut seen = named(&page);
+        assert!(seen.len() < 7, "{words:?}: {page}");
+        while let Some(command) = goes_on(&page) {
+            page = typed(command);
+            seen.extend(named(&page));
+        }
+        let all: Vec<String> = (1..=7).map(|number| format!("afc-{number}")).collect();
+        assert_eq!(seen, all, "{words:?}");
+    }
+    // All of it at once, with everything else that was typed.
+    for (words, whole, holds) in [
+        (
+            &["search", "the parser's", "--limit", "1"][..],
+            r"tenure search 'the parser'\''s' --limit 7",
+            ["afc-1", "afc-7"],
+        ),
+        (&["digest", "--limit=1", "--since", "8h"], "tenure digest --since 8h --limit 7", ["afc-1", "afc-7"]),
+        (&["history", "afc-1", "--limit", "1"], "tenure history afc-1 --limit 3", ["note 1", "note 3"]),
+    ] {
+        let cut = place.ok("ada", words).out;
+        assert_eq!(goes_on(&cut), Some(whole), "{cut}");
+        assert!(!holds.iter().all(|held| cut.contains(held)), "{cut}");
+        let all = typed(whole);
+        assert!(holds.iter().all(|held| all.contains(held)) && goes_on(&all).is_none(), "{all}");
+    }
 }

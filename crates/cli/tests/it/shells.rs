@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::place::{PROGRAM, Place, signal};
 
 /// Runs a shell where the program under test is found by its name.
-fn shell(place: &Place, words: &[&str]) -> (Vec<String>, String) {
+pub fn shell(place: &Place, words: &[&str]) -> (Vec<String>, String) {
     let own = Path::new(PROGRAM).parent().expect("a folder");
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).env_clear().current_dir(place.checkout());
