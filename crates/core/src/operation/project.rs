@@ -62,7 +62,7 @@ output! {
         pub policy: Policy,
         /// Raised by every edit; an edit names the one it saw.
         pub revision: u64,
-        /// How many tasks stand in each queue.
+        /// How many tasks have each status, as `stats` counts them.
         pub tasks: std::collections::BTreeMap<String, u64>,
         /// When it was created, in milliseconds since 1970.
         pub created_at: WallTime,

@@ -1,10 +1,9 @@
 //! Projects: keys are given once, policies are edited under a revision, places belong to one project.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 
 use super::lookup::parse_of_epoch;
+use super::queue::by_status;
 use super::{Rule, as_of, page_rows, room};
 use crate::envelope::Call;
 use crate::model::event::EventKind;
@@ -116,12 +115,7 @@ fn apply(input: &PolicyInput, policy: &Policy, call: &Call) -> Result<Policy, Re
 }
 
 fn view(set: &WorkingSet, project: Project) -> Step<ProjectView> {
-    let tallies = set.tallies_of(&project.key)?;
-    let tasks: BTreeMap<String, u64> = tallies
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(queue, count)| (queue.to_string(), count))
-        .collect();
+    let tasks = by_status(set, &project.key)?;
     Ok(ProjectView {
         key: project.key,
         name: project.name,

@@ -106,6 +106,21 @@ pub fn reasons(set: &WorkingSet, project: &ProjectKey) -> Step<BTreeMap<String, 
         .collect())
 }
 
+/// All tasks of a project by status, however anybody asks for them.
+pub fn by_status(set: &WorkingSet, project: &ProjectKey) -> Step<BTreeMap<String, u64>> {
+    let mut counts = reasons(set, project)?;
+    let tallies = set.tallies_of(project)?;
+    let count = |queue| tallies.get(&queue).copied().unwrap_or(0);
+    let others = [
+        ("ready", total(set, project)?),
+        ("done", count(Queue::Done)),
+        ("cancelled", count(Queue::Cancelled)),
+        ("archived", count(Queue::Archived)),
+    ];
+    counts.extend(others.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)));
+    Ok(counts)
+}
+
 /// How many tasks of a project are ready.
 pub fn total(set: &WorkingSet, project: &ProjectKey) -> Step<u64> {
     let ready = set.tallies_of(project)?.get(&Queue::Ready).copied().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::queue::reasons;
+use super::queue::by_status;
 use super::status::is_deferred;
 use super::task::end_deferral;
 use super::{Rule, as_of, page_rows, project, room};
@@ -12,7 +12,6 @@ use crate::model::event::{EventKind, Receipt};
 use crate::model::ids::{EventCursor, EventNumber};
 use crate::model::limits::PAGE_BYTES_DEFAULT;
 use crate::model::refusal::Refusal;
-use crate::model::task::Queue;
 use crate::operation::record::{
     Counts, EventList, History, HistoryList, ListEvents, Overdue, RecordOverdue, Statistics,
 };
@@ -86,20 +85,7 @@ impl Rule for History {
 impl Rule for Statistics {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Counts> {
         let (keys, more) = project::page_of(set, call, self.limit, self.cursor.as_deref())?;
-        let mut counts = together(keys.iter().map(|key| {
-            let mut counts = reasons(set, key)?;
-            let tallies = set.tallies_of(key)?;
-            let due = set.moments_of(key)?.deferred_due;
-            let count = |queue| tallies.get(&queue).copied().unwrap_or(0);
-            let finished = [
-                ("ready", count(Queue::Ready) + due),
-                ("done", count(Queue::Done)),
-                ("cancelled", count(Queue::Cancelled)),
-                ("archived", count(Queue::Archived)),
-            ];
-            counts.extend(finished.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)));
-            Ok((key, counts))
-        }))?;
+        let mut counts = together(keys.iter().map(|key| by_status(set, key).map(|counts| (key, counts))))?;
         counts.truncate(room(&counts, self.limit, PAGE_BYTES_DEFAULT));
         let goes_on = more || counts.len() < keys.len();
         let cursor = counts.last().filter(|_| goes_on).map(|(key, _)| project::cursor_after(call, key));

@@ -14,7 +14,7 @@ use tenure_core::operation::project::{CreateProject, PolicyInput};
 use tenure_core::operation::record::{ApplyImport, ImportAnswer, ImportFormat, PreviewImport};
 use tenure_core::rules::Rule;
 use tenure_core::working_set::records::Side;
-use tenure_core::working_set::{Need, Newest, Stop, WorkingSet};
+use tenure_core::working_set::{Moments, Need, Newest, Stop, WorkingSet};
 
 use crate::oracle::EVALUATED_AT;
 
@@ -108,6 +108,7 @@ impl Store {
         match need {
             Need::Project(key) => set.projects.load_absent(key),
             Need::Tallies(key) => set.tallies.cover(key),
+            Need::Moments(key) => drop(set.moments.insert(key, Moments::default())),
             Need::Task(id) => set.tasks.load_absent(id),
             Need::Body(id) => set.bodies.load_absent(id),
             Need::Alias(key, alias) => set.aliases.load_absent((key, alias)),

@@ -72,6 +72,27 @@ fn projects_and_their_counts_are_told_page_by_page_and_none_twice() {
 }
 
 #[test]
+fn a_project_counts_its_tasks_by_the_same_words_wherever_it_is_shown() {
+    let (mut world, a) = World::with_project();
+    for more in [json!({}), json!({}), json!({ "planned": true }), json!({ "blocked_by": ["p-1"] })] {
+        world.task(&a, &more);
+    }
+    world.claim(&a, Some("p-1")).expect("ready");
+    let counted = |world: &mut World| {
+        let stats = world.ok(&a, from(json!({}), "stats"))["projects"]["p"].clone();
+        let shown = world.ok(&a, from(json!({ "project": "p" }), "project.show"))["project"]["tasks"].clone();
+        let listed = world.ok(&a, from(json!({}), "project.list"))["projects"][0]["tasks"].clone();
+        assert_eq!([&shown, &listed], [&stats, &stats]);
+        stats
+    };
+    let expected = json!({ "in_progress": 1, "ready": 1, "planned": 1, "blocked": 1 });
+    assert_eq!(counted(&mut world), expected);
+    world.pass(100_000_000);
+    let expected = json!({ "recovery": 1, "ready": 1, "planned": 1, "blocked": 1 });
+    assert_eq!(counted(&mut world), expected);
+}
+
+#[test]
 fn a_page_of_projects_without_a_limit_ends_after_about_two_kilobytes() {
     let (mut world, a) = World::with_project();
     for number in 0..15 {

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use tenure_core::envelope::{Call, Caller, Envelope, Fence};
+use tenure_core::model::attempt::Attempt;
 use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::{AttemptId, Digest, Epoch, EventNumber, OperationId, SessionId, TaskId};
 use tenure_core::model::limits::Durations;
@@ -237,7 +238,8 @@ impl World {
                         && task.deferred_until.is_some_and(|until| until <= call.now.wall)
                 });
                 let deferred_due = due.count() as u64;
-                let current = set.attempts.rows().filter(|attempt| attempt.current);
+                let is_current = |attempt: &&Attempt| attempt.current && attempt.id.task.project == project;
+                let current = set.attempts.rows().filter(is_current);
                 let expired = current.filter(|attempt| !attempt.is_live(call.now.fleet)).count() as u64;
                 set.moments.insert(project, Moments { deferred_due, expired });
             }
