@@ -148,6 +148,12 @@ fn a_bad_backup_is_not_restored_and_says_why() {
         std::fs::write(&file, &bytes).expect("written");
         std::fs::write(&manifest, &text).expect("written");
     }
+    let text_of = String::from_utf8(text.clone()).expect("text");
+    std::fs::write(&manifest, text_of.replace("\"bytes\"", "\"size\"")).expect("written");
+    let problem = ends(&place, &["restore", word(&file)], 1, "invalid_input");
+    let (detail, next) = (problem["detail"].to_string(), problem["next_actions"].to_string());
+    assert!(detail.contains("its field `bytes` is missing"), "{detail}");
+    assert!(next.contains("copy the backup and its manifest again"), "{next}");
     std::fs::remove_file(&manifest).expect("removed");
     ends(&place, &["restore", word(&file)], 7, "not_found");
     std::fs::write(&manifest, &text).expect("written");

@@ -2,12 +2,21 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::error::Category;
 
 use super::ids::{Digest, Epoch, EventNumber};
+use super::limits::excerpt;
 use super::time::WallTime;
 
 /// The layout of the manifest that this program reads and writes.
 pub const MANIFEST_VERSION: u32 = 1;
+
+/// The fields of a manifest.
+const FIELDS: [&str; 12] = [
+    "v", "fleet", "epoch", "event", "head", "schema", "bytes", "sha256", "taken_at", "tenure", "database",
+    "seal",
+];
 
 /// What a backup's file holds. It stands beside the file, because a digest cannot lie within what it is of, and so that
 /// it can be read without a database. It names no secret.
@@ -68,10 +77,28 @@ impl Manifest {
 
     /// Reads a manifest that is exactly as it was written.
     pub fn from_text(text: &str) -> Result<Self, String> {
-        let manifest: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if manifest.v != MANIFEST_VERSION {
-            return Err(format!("it has layout {}, this version knows {MANIFEST_VERSION}", manifest.v));
+        let value: Value = serde_json::from_str(text).map_err(|error| match error.classify() {
+            Category::Eof => "it is empty or was cut off".to_owned(),
+            Category::Io | Category::Syntax | Category::Data => {
+                format!("it is no JSON from line {}, column {} on", error.line(), error.column())
+            }
+        })?;
+        let told = value.as_object().ok_or("it is no JSON object")?;
+        if let Some(v) = told.get("v").filter(|v| **v != MANIFEST_VERSION) {
+            return Err(format!(
+                "it has layout {}, this version knows {MANIFEST_VERSION}",
+                excerpt(&v.to_string())
+            ));
         }
+        if let Some(missing) = FIELDS.iter().find(|field| !told.contains_key(**field)) {
+            return Err(format!("its field `{missing}` is missing"));
+        }
+        if let Some(other) = told.keys().find(|field| !FIELDS.contains(&field.as_str())) {
+            return Err(format!("it has a field {:?}, which no manifest has", excerpt(other)));
+        }
+        let manifest: Self = serde_path_to_error::deserialize(value).map_err(|error| {
+            format!("its field `{}` has no value that a manifest has there", error.path())
+        })?;
         if manifest.clone().sealed() != manifest || manifest.to_text() != text {
             return Err("it was altered".to_owned());
         }
@@ -81,6 +108,8 @@ impl Manifest {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn manifest() -> Manifest {
@@ -115,5 +144,43 @@ mod tests {
             Manifest::from_text(&text[..cut]).expect_err("cut");
         }
         Manifest::from_text(&format!("{text}\n")).expect_err("longer");
+    }
+
+    #[test]
+    fn a_manifest_that_is_none_is_told_by_its_field_and_not_in_a_readers_own_words() {
+        let whole: Value = serde_json::from_str(&manifest().to_text()).expect("JSON");
+        let told = whole.as_object().expect("an object");
+        let mut known: Vec<&str> = told.keys().map(String::as_str).collect();
+        let mut fields = FIELDS.to_vec();
+        known.sort_unstable();
+        fields.sort_unstable();
+        assert_eq!(known, fields);
+        let wrong = |text: &str| Manifest::from_text(text).expect_err(text);
+        for field in FIELDS {
+            let mut lacks = told.clone();
+            lacks.remove(field);
+            assert_eq!(wrong(&json!(lacks).to_string()), format!("its field `{field}` is missing"));
+            let mut other = told.clone();
+            other.insert(field.to_owned(), json!([true]));
+            let says = match field {
+                "v" => "it has layout [true], this version knows 1".to_owned(),
+                _ => format!("its field `{field}` has no value that a manifest has there"),
+            };
+            assert_eq!(wrong(&json!(other).to_string()), says);
+        }
+        let mut more = told.clone();
+        more.insert("note".to_owned(), json!("x"));
+        for (text, says) in [
+            (json!(more).to_string(), "it has a field \"note\", which no manifest has"),
+            (String::new(), "it is empty or was cut off"),
+            ("{\"v\": 1,".to_owned(), "it is empty or was cut off"),
+            ("{} {}".to_owned(), "it is no JSON from line 1, column 4 on"),
+            ("[]".to_owned(), "it is no JSON object"),
+            ("{}".to_owned(), "its field `v` is missing"),
+            ("{\"v\": 2}".to_owned(), "it has layout 2, this version knows 1"),
+            (whole.to_string(), "it was altered"),
+        ] {
+            assert_eq!(wrong(&text), says, "{text}");
+        }
     }
 }

@@ -156,7 +156,8 @@ impl BackupError {
             ),
             Self::Altered(..) => (
                 Code::InvalidInput,
-                "name another backup; one that is not whole is neither restored nor replaced",
+                "copy the backup and its manifest again from where they were written, or name another backup; one that \
+                 is not whole is neither restored nor replaced",
             ),
             Self::Damaged(_) => DAMAGED,
             Self::Foreign { .. } => (
