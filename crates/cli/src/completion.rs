@@ -17,9 +17,10 @@ use tenure_client::call::Client;
 use tenure_client::place::{self, Wish};
 use tenure_client::repository;
 use tenure_core::model::ids::{PrincipalName, ProjectKey, TaskId};
-use tenure_core::model::limits::{COMPLETION_MS, COMPLETIONS, PAGE_ROWS};
+use tenure_core::model::limits::{COMPLETION_MS, COMPLETIONS, PAGE_ROWS, counted};
 use tenure_core::model::task::Lifecycle;
 use tenure_core::operation::catalog;
+use tenure_core::operation::label::ListLabels;
 use tenure_core::operation::project::ResolveProject;
 use tenure_core::operation::session::ListSessions;
 use tenure_core::operation::task::ListTasks;
@@ -68,6 +69,7 @@ fn with_candidates(argument: Arg, command: &str, topics: &[Name]) -> Arg {
     let is = |kind: TypeId| argument.get_value_parser().type_id() == kind;
     let source: fn(&str, &mut Found) = match (argument.get_id().as_str(), command) {
         ("task", _) => tasks,
+        ("label" | "labels", _) => labels,
         ("session_name", _) => session_names,
         ("session", "show") => session_handles,
         ("operation", "call") => operations,
@@ -135,6 +137,11 @@ fn project(typed: &str, client: &Client) -> Option<ProjectKey> {
     {
         return Some(key);
     }
+    bound(client)
+}
+
+/// The project that this checkout is bound to.
+fn bound(client: &Client) -> Option<ProjectKey> {
     let checkout = repository::checkout(&std::env::current_dir().ok()?)?;
     let question = ResolveProject { repositories: checkout.identities, folder: checkout.folder };
     Some(client.call(&question, None).ok()?.value.binding.project)
@@ -163,6 +170,25 @@ fn tasks(typed: &str, found: &mut Found) {
             if cursor.is_none() {
                 break;
             }
+        }
+    }
+}
+
+/// The labels of this checkout's project, with how much has each.
+fn labels(_typed: &str, found: &mut Found) {
+    let Some(client) = client() else { return };
+    let Some(project) = bound(&client) else { return };
+    let mut cursor = None;
+    loop {
+        let question = ListLabels { project: project.clone(), limit: Some(PAGE_ROWS), cursor };
+        let Ok(page) = client.call(&question, None) else { return };
+        let offered = page.value.labels.iter().all(|label| {
+            let unfinished = counted(label.unfinished, "unfinished task");
+            found.offer(&label.label, &unfinished)
+        });
+        cursor = page.value.cursor.filter(|_| offered);
+        if cursor.is_none() {
+            return;
         }
     }
 }

@@ -8,6 +8,8 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 
+use crate::near;
+use crate::render::Typed;
 use crate::screen::Screen;
 use crate::shell;
 
@@ -25,6 +27,21 @@ const MEANT: [(&[&str], &[&str]); 10] = [
     (&["log"], &["history", "events"]),
     (&["whoami"], &["session show"]),
 ];
+
+/// What people and agents type as a value of an option that has another word for it here.
+const MEANT_VALUES: [(&str, &[&str], &str); 9] = [
+    ("--until", &["done", "closed", "complete", "completed", "over", "cancelled"], "finished"),
+    ("--until", &["open", "free", "available", "unblocked", "claimable"], "ready"),
+    ("--until", &["updated", "edited", "modified", "any"], "changed"),
+    ("--lifecycle", &["todo", "new", "ready", "pending", "active", "in_progress"], "open"),
+    ("--lifecycle", &["finished", "closed", "complete", "completed", "resolved"], "done"),
+    ("--lifecycle", &["canceled", "rejected", "dropped"], "cancelled"),
+    ("--resolution", &["finished", "closed", "complete", "completed", "fixed"], "done"),
+    ("--resolution", &["canceled", "wontfix"], "cancelled"),
+    ("--resolution", &["dup", "duplicate_of"], "duplicate"),
+];
+/// Most commands that are suggested.
+const SUGGESTED: usize = 3;
 
 /// Ends a command whose words could not be read. Help that was asked for is no error; whatever else clap says is bad
 /// input.
@@ -89,8 +106,12 @@ fn path<'a>(tree: &'a Command, words: &[OsString]) -> Vec<&'a str> {
 /// The commands that may have been meant, each as it is typed.
 fn tips(error: &clap::Error, tree: &Command, path: &[&str], words: &[OsString]) -> Vec<String> {
     let tips = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
-        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => meant(tree, path, word),
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => {
+            let exact = meant(tree, path, word);
+            if exact.is_empty() { nearly_meant(tree, path, word) } else { exact }
+        }
         (ErrorKind::UnknownArgument, _) => title(error, path, words).into_iter().collect(),
+        (ErrorKind::InvalidValue, _) => return value(error, words).into_iter().collect(),
         // open set: the kinds are clap's.
         _ => Vec::new(),
     };
@@ -120,6 +141,44 @@ fn meant(tree: &Command, path: &[&str], word: &str) -> Vec<String> {
     });
     let elsewhere = tree.find_subcommand(word).map(|command| command.get_name().to_owned());
     here.chain(elsewhere).collect()
+}
+
+/// What a slip of the finger means: of all names of commands where it stands, and all words for one, the nearest.
+fn nearly_meant(tree: &Command, path: &[&str], word: &str) -> Vec<String> {
+    let here = path.iter().try_fold(tree, |at, name| at.find_subcommand(name)).unwrap_or(tree);
+    let shown = here.get_subcommands().filter(|command| !command.is_hide_set());
+    let commands: Vec<&str> = shown.map(Command::get_name).collect();
+    let others = MEANT.iter().flat_map(|(words, _)| *words).copied();
+    let mut tips = Vec::new();
+    for name in near::names(word, commands.iter().copied().chain(others)) {
+        let meant = if commands.contains(&name) {
+            vec![path.iter().copied().chain([name]).collect::<Vec<_>>().join(" ")]
+        } else {
+            meant(tree, path, name)
+        };
+        tips.extend(meant.into_iter().filter(|tip| !tips.contains(tip)).collect::<Vec<_>>());
+    }
+    tips.truncate(SUGGESTED);
+    tips
+}
+
+/// The whole command with the value that an option has here for the one that was typed.
+fn value(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    let argument = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(shown) => shown.split([' ', '=']).next()?,
+        // open set: the kinds are clap's.
+        _ => return None,
+    };
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidValue) else { return None };
+    let is_meant = |(option, others, _): &&(&str, &[&str], &str)| {
+        *option == argument && others.contains(&typed.to_lowercase().as_str())
+    };
+    let (option, _, value) = MEANT_VALUES.iter().find(is_meant)?;
+    // The same option may take other values elsewhere.
+    let Some(ContextValue::Strings(takes)) = error.get(ContextKind::ValidValue) else { return None };
+    takes.iter().find(|takes| takes == value)?;
+    let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    Some(Typed::of(words).with(option, value))
 }
 
 /// A new task's title, given without its name.
@@ -214,8 +273,66 @@ mod tests {
                 assert!(text.contains(&format!("`{command}`")), "{words:?}: {text}");
             }
         }
-        assert!(said(&["claims"]).0.contains("'claim'"), "a slip of the finger is clap's to mend");
         assert_eq!(said(&["session", "new"]).1.next_actions, ["tenure help session"]);
+    }
+
+    #[test]
+    fn a_slip_of_the_finger_finds_the_commands_that_are_called_so_here_and_elsewhere() {
+        for (words, commands) in [
+            (&["claims"][..], &["tenure claim"][..]),
+            (&["compelte"], &["tenure close", "tenure completion", "tenure note"]),
+            (&["craete", "My title"], &["tenure task create"]),
+            (&["task", "compelte"], &["tenure close", "tenure note"]),
+            (&["project", "craete"], &["tenure project create"]),
+            (&["--session", "ada", "session", "shwo"], &["tenure session show"]),
+        ] {
+            let (text, refusal) = said(words);
+            assert_eq!(refusal.next_actions[..refusal.next_actions.len() - 1], *commands, "{words:?}");
+            for command in commands {
+                assert!(text.contains(&format!("`{command}`")), "{words:?}: {text}");
+            }
+        }
+        assert_eq!(said(&["xyzzy"]).1.next_actions, ["tenure help"]);
+    }
+
+    #[test]
+    fn a_value_of_another_tool_is_answered_with_the_whole_command_that_is_meant() {
+        for (words, command) in [
+            (&["wait", "afc-1", "--until", "done"][..], "tenure wait afc-1 --until finished"),
+            (
+                &["wait", "afc-1", "--until=Closed", "--timeout", "5m"],
+                "tenure wait afc-1 --timeout 5m --until finished",
+            ),
+            (&["task", "list", "--lifecycle", "closed"], "tenure task list --lifecycle done"),
+            (
+                &["task", "cancel", "a-1", "--reason", "it's", "--resolution", "dup"],
+                r"tenure task cancel a-1 --reason 'it'\''s' --resolution duplicate",
+            ),
+        ] {
+            let (text, refusal) = said(words);
+            assert_eq!(refusal.next_actions[0], command, "{words:?}");
+            assert!(text.contains(&format!("did you mean `{command}`?")), "{text}");
+        }
+        for words in [&["wait", "a-1", "--until", "xyzzy"][..], &["close", "a-1", "--resolution", "canceled"]]
+        {
+            assert_eq!(said(words).1.next_actions.len(), 1, "{words:?}: no value of this command is meant");
+        }
+    }
+
+    #[test]
+    fn every_value_that_is_suggested_is_taken_and_no_word_for_it_is() {
+        fn taken(command: &Command, option: &str, found: &mut Vec<String>) {
+            let arguments = command.get_arguments().filter(|argument| argument.get_long() == Some(option));
+            let values = arguments.flat_map(clap::Arg::get_possible_values);
+            found.extend(values.map(|value| value.get_name().to_owned()));
+            command.get_subcommands().for_each(|command| taken(command, option, found));
+        }
+        for (option, words, value) in MEANT_VALUES {
+            let mut values = Vec::new();
+            taken(&tree(), option.trim_start_matches('-'), &mut values);
+            assert!(values.iter().any(|known| known == value), "{option} {value}");
+            assert!(words.iter().all(|word| !values.iter().any(|known| known == word)), "{option} {words:?}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use tenure_client::call::Client;
 use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::operation::project::ProjectView;
 use tenure_core::operation::session::ListSessions;
+use tenure_core::operation::task::ListTasks;
 
 use crate::projects;
 
@@ -46,9 +47,42 @@ pub fn step(input: &Value, client: &Client) -> Option<String> {
     projects::every(client, keep).ok()?;
     let keys = keys.iter().map(String::as_str);
     if keys.clone().any(|key| key == meant) {
-        return number.map(|_| format!("`tenure task list --project {meant}` shows its tasks"));
+        let near = number.map(|number| numbers(meant, number, client))?;
+        let list = format!("`tenure task list --project {meant}` shows its tasks");
+        return Some(near.map_or_else(|| list.clone(), |near| format!("{near} {list}")));
     }
     told(&names(meant, keys), |key| number.map_or_else(|| key.to_owned(), |number| format!("{key}-{number}")))
+}
+
+/// The tasks of a project whose number is one slip of the finger away: a digit more, less or other, or two in turn. Of
+/// a large project only a page of its tasks is looked at.
+fn numbers(project: &str, number: &str, client: &Client) -> Option<String> {
+    let question = ListTasks {
+        project: project.parse().ok()?,
+        lifecycle: None,
+        labels: Vec::new(),
+        archived: false,
+        limit: Some(PAGE_ROWS),
+        cursor: None,
+    };
+    let tasks = client.call(&question, None).ok()?.value.tasks;
+    let known: Vec<String> = tasks.iter().map(|task| task.id.number.to_string()).collect();
+    let near = slips(number, known.iter().map(String::as_str));
+    told(&near, |number| format!("{project}-{number}"))
+}
+
+/// The known numbers that are one slip away from another. Of one digit every other is one away, which says nothing.
+fn slips<'a>(meant: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let is_slip = |number: &&str| {
+        let is_told = meant.len() > 1 || number.len() > 1;
+        is_told && strsim::osa_distance(meant, number) == 1
+    };
+    let mut near: Vec<&str> = known.into_iter().filter(is_slip).collect();
+    // A digit is rather another one than left out, and seldom the first.
+    let alike = |number: &str| meant.bytes().zip(number.bytes()).take_while(|(a, b)| a == b).count();
+    near.sort_by_key(|number| (number.len() != meant.len(), std::cmp::Reverse(alike(number))));
+    near.truncate(SUGGESTED);
+    near
 }
 
 fn told(near: &[&str], whole: impl Fn(&str) -> String) -> Option<String> {
@@ -68,5 +102,15 @@ mod tests {
         assert_eq!(names("session", known), ["sessions"]);
         assert!(names("backup", known).is_empty());
         assert_eq!(names("afx", ["afc", "zzz"]), ["afc"]);
+    }
+
+    #[test]
+    fn a_number_with_a_slip_finds_its_neighbours_and_a_digit_alone_does_not() {
+        let known = ["1", "2", "3", "12", "13", "21", "112", "1234"];
+        assert_eq!(slips("123", known), ["1234", "12", "13"]);
+        assert_eq!(slips("31", known), ["13", "21", "3"]);
+        assert_eq!(slips("11", known), ["12", "13", "21"]);
+        assert!(slips("9", known).is_empty());
+        assert!(slips("5678", known).is_empty());
     }
 }

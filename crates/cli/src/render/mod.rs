@@ -15,6 +15,7 @@ pub mod time;
 mod typed;
 
 pub use page::{Page, brief, cut};
+pub use typed::Typed;
 
 /// An answer that can be shown to a person.
 pub trait Show {

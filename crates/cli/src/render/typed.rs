@@ -12,6 +12,11 @@ impl Typed {
         Self(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect())
     }
 
+    /// Words that a command was given.
+    pub fn of(words: Vec<String>) -> Self {
+        Self(words)
+    }
+
     /// The same with a command where none was named.
     pub fn naming(mut self, command: &str) -> Self {
         self.0.push(command.to_owned());

@@ -124,7 +124,7 @@ fn what_cannot_be_read_as_a_command_is_bad_input() {
         (&limit["facts"]["field"], &limit["next_actions"][0]),
         (&"limit".into(), &"tenure help ready".into())
     );
-    assert!(place.run("ada", &["claims"]).err.contains("'claim'"), "it says what was meant");
+    assert!(place.run("ada", &["claims"]).err.contains("`tenure claim`"), "it says what was meant");
     assert!(!place.state().exists(), "nothing was started for it");
 }
 

@@ -178,6 +178,27 @@ fn a_name_is_completed_and_mended_from_all_projects_however_many() {
     assert_eq!(exported.matches(r#""record":"project""#).count(), PAGE_ROWS as usize + 2);
 }
 
+#[test]
+fn a_number_with_a_slip_is_answered_with_the_tasks_that_are_near() {
+    let place = Place::bound();
+    for number in 1..=13 {
+        place.task(&format!("task {number}"), &[]);
+    }
+    let refused = place.run("ada", &["show", "afc-123"]);
+    assert_eq!(refused.code, 7, "{}", refused.err);
+    assert!(
+        refused.err.contains("did you mean `afc-12` or `afc-13`? `tenure task list --project afc`"),
+        "{}",
+        refused.err
+    );
+    let refused = place.run("ada", &["show", "afc-987"]);
+    assert!(
+        !refused.err.contains("did you mean") && refused.err.contains("task list --project afc"),
+        "{}",
+        refused.err
+    );
+}
+
 /// The tasks that a page names.
 fn named(page: &str) -> Vec<String> {
     let words = page.split_whitespace().filter(|word| word.starts_with("afc-"));

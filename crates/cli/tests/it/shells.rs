@@ -67,6 +67,12 @@ fn a_shell_completes_commands_options_and_the_names_that_the_fleet_has() {
     assert_eq!(bash(&place, &["tenure", "help", "exi"]), ["exit-codes"]);
     assert_eq!(bash(&place, &["tenure", "call", "task.sh"]), ["task.show"]);
     assert_eq!(bash(&place, &["tenure", "--session", ""]), ["ada"]);
+    place.ok("ada", &["task", "edit", "afc-1", "--revision", "1", "--label", "phase-2", "--label", "parser"]);
+    for words in [&["commits"][..], &["task", "list"], &["task", "create"], &["task", "edit", "afc-1"]] {
+        let typed = [&["tenure"], words, &["--label", "p"]].concat();
+        assert_eq!(bash(&place, &typed), ["parser", "phase-2"], "{words:?}");
+    }
+    assert_eq!(bash(&place, &["tenure", "task", "list", "-l", "phase-"]), ["phase-2"]);
     let handle =
         place.json("ada", &["session", "show"])["session"]["handle"].as_str().expect("one").to_owned();
     assert_eq!(bash(&place, &["tenure", "session", "show", &handle[..2]]), [handle]);
