@@ -63,7 +63,7 @@ impl Stored for Attempt {
         let token_hash = fields.parse()?;
         let claim_operation = fields.parse()?;
         let started_at = FleetTime(fields.integer()?);
-        let recovers = fields.optional_integer()?.map(generation).transpose()?;
+        let recovers = fields.optional_count()?.map(Generation);
         let state = fields.parse()?;
         fields.skip(1);
         Ok(Self {
@@ -100,7 +100,7 @@ impl Stored for Attempt {
         values.shown(&self.token_hash);
         values.text(self.claim_operation.as_str());
         values.integer(self.started_at.0);
-        values.optional_integer(self.recovers.map(|recovers| number(recovers.0)));
+        values.optional_count(self.recovers.map(|recovers| recovers.0));
         values.text(self.state.as_str());
         values.integer(stops_at(self).0);
         values.integer(self.lease_ms);
@@ -138,14 +138,6 @@ fn stops_at(attempt: &Attempt) -> FleetTime {
         | AttemptState::Cancelled
         | AttemptState::Imported => FleetTime(i64::MIN),
     }
-}
-
-fn generation(number: i64) -> Result<Generation, StoreError> {
-    u64::try_from(number).map(Generation).map_err(|_| StoreError::corrupt("a generation is negative"))
-}
-
-fn number(generation: u64) -> i64 {
-    i64::try_from(generation).expect("no counter reaches 2^63")
 }
 
 /// The statement for the newest attempts of a task: of two generations the longer number is the newer one.

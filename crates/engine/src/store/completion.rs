@@ -117,9 +117,7 @@ pub fn list(
     let mut completions = Vec::new();
     driver.query(&sql, &values.0, &mut |row| {
         let mut fields = Fields::of(row);
-        let task = fields.parse()?;
-        let entry =
-            fields.optional_integer()?.map(|number| EventNumber(u64::try_from(number).unwrap_or_default()));
+        let (task, entry) = (fields.parse()?, fields.optional_count()?.map(EventNumber));
         completions.push(Completion { task, entry });
         Ok(())
     })?;

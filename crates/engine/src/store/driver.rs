@@ -176,8 +176,13 @@ impl<'r> Fields<'r> {
 
     /// A number that counts something.
     pub fn count<T: TryFrom<i64>>(&mut self) -> Result<T, StoreError> {
-        let integer = self.integer()?;
-        T::try_from(integer).map_err(|_| self.wrong(format_args!("{integer} is out of range")))
+        self.optional_count()?.ok_or_else(|| self.missing())
+    }
+
+    /// A number that counts something, or nothing.
+    pub fn optional_count<T: TryFrom<i64>>(&mut self) -> Result<Option<T>, StoreError> {
+        let Some(integer) = self.optional_integer()? else { return Ok(None) };
+        T::try_from(integer).map(Some).map_err(|_| self.wrong(format_args!("{integer} is out of range")))
     }
 
     /// A flag.
@@ -243,6 +248,14 @@ impl<'a> Values<'a> {
         self.integer(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
+    /// The same, or nothing.
+    pub fn optional_count(&mut self, count: Option<u64>) {
+        match count {
+            Some(count) => self.count(count),
+            None => self.0.push(Value::Null),
+        }
+    }
+
     /// A flag.
     pub fn flag(&mut self, flag: bool) {
         self.integer(i64::from(flag));
@@ -279,5 +292,33 @@ impl<'a> Values<'a> {
             Some(value) => self.json(value),
             None => self.0.push(Value::Null),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct One(Option<i64>);
+
+    impl Row for One {
+        fn integer(&self, _: usize) -> Result<Option<i64>, StoreError> {
+            Ok(self.0)
+        }
+
+        fn text(&self, _: usize) -> Result<Option<&str>, StoreError> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn a_stored_number_that_counts_nothing_is_told_and_not_read_as_none() {
+        let read = |integer| Fields::of(&One(integer)).optional_count::<u64>().map_err(|error| error.class);
+        assert_eq!((read(Some(7)), read(None), read(Some(-1))), (Ok(Some(7)), Ok(None), Err(Class::Corrupt)));
+        let one = |integer| Fields::of(&One(integer)).count::<u64>().map_err(|error| error.class);
+        assert_eq!(
+            (one(Some(7)), one(None), one(Some(-1))),
+            (Ok(7), Err(Class::Corrupt), Err(Class::Corrupt))
+        );
     }
 }

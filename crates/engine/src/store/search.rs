@@ -15,7 +15,7 @@ use tenure_core::search::query::{Query, Term};
 use tenure_core::search::words::folded;
 use tenure_core::working_set::Found;
 
-use super::driver::{Driver, Fields, StoreError, Value, Values};
+use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Lookup, Shape, insert, remove};
 
 static PASSAGE: Shape = Shape::new("passage", &["id", "task", "entry"], 1, 3);
@@ -82,9 +82,7 @@ pub fn keep<'a>(
 fn passage(values: &mut Values<'_>, id: i64, task: &TaskId, entry: Option<EventNumber>) {
     values.integer(id);
     values.shown(task);
-    values.0.push(entry.map_or(Value::Null, |entry| {
-        Value::Integer(i64::try_from(entry.0).expect("numbers of events end below 2^63"))
-    }));
+    values.optional_count(entry.map(|entry| entry.0));
 }
 
 /// The ids under which the index has these bodies.
@@ -131,9 +129,7 @@ pub fn found(
     let (mut tasks, mut total) = (Vec::new(), 0);
     driver.query(&text_for(query, project.is_some()), &values.0, &mut |row| {
         let mut fields = Fields::of(row);
-        let (task, entry) = (fields.parse()?, fields.optional_integer()?);
-        let entry = entry.map(|number| EventNumber(u64::try_from(number).unwrap_or_default()));
-        tasks.push(Found { task, entry });
+        tasks.push(Found { task: fields.parse()?, entry: fields.optional_count()?.map(EventNumber) });
         total = fields.count()?;
         Ok(())
     })?;
