@@ -271,6 +271,11 @@ impl<'a> Values<'a> {
         self.0.push(text.map_or(Value::Null, |text| Value::Text(text.into())));
     }
 
+    /// One or more words, repeated until they fill so many places: one statement serves however many are asked for.
+    pub fn filling(&mut self, words: impl Iterator<Item = &'static str> + Clone, places: usize) {
+        words.cycle().take(places).for_each(|word| self.text(word));
+    }
+
     /// Something that prints itself as its stored text.
     pub fn shown(&mut self, value: &impl fmt::Display) {
         self.text(value.to_string());

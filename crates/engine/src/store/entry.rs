@@ -42,9 +42,7 @@ pub fn load_newest(
 ) -> Result<u64, StoreError> {
     let mut values = Values::default();
     values.shown(task);
-    for kind in kinds.iter().cycle().take(EntryKind::ALL.len()) {
-        values.text(kind.as_str());
-    }
+    values.filling(kinds.iter().map(|kind| kind.as_str()), EntryKind::ALL.len());
     values.integer(i64::from(count));
     let mut bytes = 0;
     driver.query(&NEWEST.replace("{columns}", &ENTRY.columns().join(", ")), &values.0, &mut |row| {

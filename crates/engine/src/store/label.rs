@@ -67,9 +67,7 @@ pub fn labelled(
     values.text(project.as_str());
     values.text(first);
     values.count(after);
-    for queue in queues.iter().cycle().take(Queue::ALL.len()) {
-        values.text(queue.as_str());
-    }
+    values.filling(queues.iter().map(|queue| queue.as_str()), Queue::ALL.len());
     others.iter().for_each(|label| values.text(label));
     values.integer(i64::from(count));
     let mut tasks = Vec::new();

@@ -125,9 +125,7 @@ pub fn by_number(
         values.text(project.as_str());
         values.integer(stage);
         values.count(after);
-        for queue in queues.iter().cycle().take(Queue::ALL.len()) {
-            values.text(queue.as_str());
-        }
+        values.filling(queues.iter().map(|queue| queue.as_str()), Queue::ALL.len());
         values.integer(i64::from(count));
         driver.query(&sql, &values.0, &mut |row| {
             tasks.push(Task::read(&mut Fields::of(row))?);

@@ -115,9 +115,7 @@ pub fn found(
 ) -> Result<(Vec<Found>, u64), StoreError> {
     let mut values = Values::default();
     query.wanted.iter().for_each(|term| values.text(matching(term)));
-    for queue in queues.iter().cycle().take(Queue::ALL.len()) {
-        values.text(queue.as_str());
-    }
+    values.filling(queues.iter().map(|queue| queue.as_str()), Queue::ALL.len());
     if let Some(project) = project {
         values.text(project.as_str());
     }
