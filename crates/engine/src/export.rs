@@ -126,15 +126,11 @@ fn within(
     in_pages(driver, &keys, &mut |driver, tasks| write_tasks(driver, tasks, &mut lines))?;
     in_pages(driver, &keys, &mut |driver, tasks| write_edges(driver, &chosen, &tasks, &mut lines))?;
     in_pages(driver, &keys, &mut |driver, tasks| write_blockers(driver, &tasks, &mut lines))?;
-    let mut failed = None;
-    let entries = entry::every_entry(driver, &mut |entry| {
-        if !chosen.contains_key(&entry.task.project) {
-            return Ok(());
-        }
-        keep_error(lines.write(&Line::Entry(entry)), &mut failed)
-    });
-    failed.map_or(Ok(()), Err)?;
-    entries?;
+    lines.write_answers(|each| {
+        entry::every_entry(driver, &mut |entry| {
+            if chosen.contains_key(&entry.task.project) { each(Line::Entry(entry)) } else { Ok(()) }
+        })
+    })?;
     in_pages(driver, &keys, &mut |driver, tasks| write_attempts(driver, &tasks, &mut lines))?;
     lines.finish()
 }
@@ -153,6 +149,23 @@ impl Lines<'_> {
         self.put(&text)
     }
 
+    /// Writes the lines that a question hands over. A question knows only errors of the store, so what went wrong with a
+    /// line is kept beside it.
+    fn write_answers(
+        &mut self,
+        ask: impl FnOnce(&mut dyn FnMut(Line) -> Result<(), StoreError>) -> Result<(), StoreError>,
+    ) -> Result<(), ExportError> {
+        let mut failed = None;
+        let asked = ask(&mut |line| {
+            self.write(&line).map_err(|error| {
+                failed = Some(error);
+                StoreError::new(Class::Other, "the export could not be written")
+            })
+        });
+        failed.map_or(Ok(()), Err)?;
+        Ok(asked?)
+    }
+
     fn put(&mut self, text: &str) -> Result<(), ExportError> {
         self.written.lines += 1;
         self.written.bytes += text.len() as u64;
@@ -165,14 +178,6 @@ impl Lines<'_> {
         self.out.flush().map_err(ExportError::Write)?;
         Ok(self.written)
     }
-}
-
-/// Keeps an error beside the question that it ends: a question knows only errors of the store.
-fn keep_error(written: Result<(), ExportError>, failed: &mut Option<ExportError>) -> Result<(), StoreError> {
-    written.map_err(|error| {
-        *failed = Some(error);
-        StoreError::new(Class::Other, "the export could not be written")
-    })
 }
 
 /// What is done with some tasks.
@@ -276,12 +281,11 @@ fn write_blockers(driver: &mut dyn Driver, tasks: &[Task], lines: &mut Lines<'_>
 /// A task that was never claimed has no attempts.
 fn write_attempts(driver: &mut dyn Driver, tasks: &[Task], lines: &mut Lines<'_>) -> Result<(), ExportError> {
     for task in tasks.iter().filter(|task| task.generation.0 > 0) {
-        let mut failed = None;
-        let attempts = attempt::every_attempt_of(driver, &task.id, &mut |attempt| {
-            keep_error(lines.write(&Line::Attempt(AttemptLine::from(attempt))), &mut failed)
-        });
-        failed.map_or(Ok(()), Err)?;
-        attempts?;
+        lines.write_answers(|each| {
+            attempt::every_attempt_of(driver, &task.id, &mut |attempt| {
+                each(Line::Attempt(AttemptLine::from(attempt)))
+            })
+        })?;
     }
     Ok(())
 }
