@@ -10,7 +10,7 @@ use tenure_core::model::limits::{EXPORTS, FOLLOWERS, IMPORTS_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
 use tenure_core::operation::Effect;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use tenure_engine::clock::{Clocks, MachineClocks};
 use tenure_engine::store::driver::{Class, StoreError};
@@ -31,9 +31,9 @@ pub struct App {
     /// Where the store is, to tell how much room is left there.
     pub(super) folder: PathBuf,
     pub(super) started_at: WallTime,
-    /// A walk along the whole event chain is worth one thread, not sixteen.
-    pub(super) audits: Arc<Semaphore>,
-    pub(super) imports: Semaphore,
+    /// Reading the whole store is worth one thread, not sixteen.
+    whole_store: Arc<Semaphore>,
+    imports: Semaphore,
     /// Room for exports that are written or sent.
     pub(super) exports: Arc<Semaphore>,
     /// Room for those who follow the record.
@@ -91,7 +91,7 @@ impl App {
             engine,
             folder,
             started_at: WallTime(MachineClocks.wall_ms()),
-            audits: Arc::new(Semaphore::new(1)),
+            whole_store: Arc::new(Semaphore::new(1)),
             imports: Semaphore::new(IMPORTS_AT_ONCE),
             exports: Arc::new(Semaphore::new(EXPORTS)),
             import_room: Semaphore::new(IMPORTS_BYTES),
@@ -189,6 +189,22 @@ impl App {
         tokio::task::spawn_blocking(move || work(&app))
             .await
             .map_err(|_| Refusal::new(Code::CannotTell, "the request was interrupted inside the coordinator"))
+    }
+
+    /// Does something that reads the whole store, one at a time. The turn ends with the work, also when the caller has left
+    /// before.
+    pub(super) async fn in_turn<T, F>(self: &Arc<Self>, work: F) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Self) -> T + Send + 'static,
+    {
+        let turn = self.whole_store.clone().acquire_owned().await.expect("nobody closes it");
+        self.blocking(move |app| (work(app), turn).0).await
+    }
+
+    /// A turn to read and apply an import, until it is dropped.
+    pub(super) async fn import_turn(&self) -> SemaphorePermit<'_> {
+        self.imports.acquire().await.expect("nobody closes it")
     }
 
     /// Whether writing works, found out at most once a second. It blocks; those who ask at once share one probe.

@@ -57,12 +57,8 @@ pub(super) async fn create(State(app): State<Arc<App>>, request: Request) -> Res
         )
         .into());
     }
-    let closing = |_| Refusal::new(Code::CannotTell, "the coordinator is closing");
-    let turn = app.audits.clone().acquire_owned().await.map_err(closing)?;
     let path = file.clone();
-    // The turn ends with the work, also when the caller has left before.
-    let backup = move |app: &App| (app.engine.backup(Path::new(&path), replace), turn).0;
-    let written = app.blocking(backup).await?;
+    let written = app.in_turn(move |app| app.engine.backup(Path::new(&path), replace)).await?;
     let manifest = written.map_err(|error| {
         match &error {
             BackupError::Store(_, store) => app.store_failed(store),

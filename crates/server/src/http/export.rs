@@ -64,10 +64,7 @@ pub(super) async fn lines(State(app): State<Arc<App>>, request: Request) -> Resu
         return Err(Refusal::new(Code::Overloaded, detail).into());
     };
     let ticket = app.enter();
-    let closing = |_| Refusal::new(Code::CannotTell, "the coordinator is closing");
-    let turn = app.audits.clone().acquire_owned().await.map_err(closing)?;
-    // The turn ends with the work, also when the caller has left before.
-    let spooled = app.blocking(move |app| (spooled(app, &project), turn).0).await?;
+    let spooled = app.in_turn(move |app| spooled(app, &project)).await?;
     let (spool, exported) = spooled.map_err(|error| {
         match &error {
             ExportError::Store(store) => app.store_failed(store),

@@ -188,10 +188,7 @@ pub(super) async fn info(State(app): State<Arc<App>>) -> Response {
 
 /// Walks the whole event chain; one walk at a time.
 pub(super) async fn audit(State(app): State<Arc<App>>) -> Result<Response, Refused> {
-    let closing = |_| Refusal::new(Code::CannotTell, "the coordinator is closing");
-    let turn = app.audits.clone().acquire_owned().await.map_err(closing)?;
-    // The turn ends with the work, also when the caller has left before.
-    let report = app.blocking(|app| (app.engine.verify_chain(&mut |_| {}), turn).0).await?;
+    let report = app.in_turn(|app| app.engine.verify_chain(&mut |_| {})).await?;
     let report = report.map_err(|error| {
         app.store_failed(&error);
         Refusal::from(Failure::from(error))

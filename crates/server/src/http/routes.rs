@@ -84,11 +84,7 @@ async fn answer(
     // Room is taken by texts that are here: a body that never arrives keeps nobody else's out.
     let room = route.spec.is_import().then_some(&app.import_room);
     let (bytes, _room) = request::body(&parts.headers, body, route.bytes_max(), room).await?;
-    let interrupted = |_| Refusal::new(Code::CannotTell, "the coordinator is closing");
-    let _turn = match route.spec.is_import() {
-        true => Some(app.imports.acquire().await.map_err(interrupted)?),
-        false => None,
-    };
+    let _turn = if route.spec.is_import() { Some(app.import_turn().await) } else { None };
     let operation = if route.spec.is_import() {
         let mut map = app.blocking(move |_| request::body_fields(&bytes)).await??;
         complete(&mut map, route, &mut parts).await?;
