@@ -45,14 +45,18 @@ impl Bound {
 
     /// How much of the lease is surely left.
     pub fn left(self) -> Duration {
-        let left = self.ends_at.saturating_sub(clock::boot_ms());
-        Duration::from_millis(u64::try_from(left).unwrap_or_default())
+        span(self.ends_at.saturating_sub(clock::boot_ms()))
     }
 
     /// Whether the lease may have ended.
     pub fn has_ended(self) -> bool {
         clock::boot_ms() >= self.ends_at
     }
+}
+
+/// So many milliseconds; none where they are over.
+pub fn span(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap_or_default())
 }
 
 #[cfg(test)]

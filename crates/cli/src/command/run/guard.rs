@@ -21,7 +21,7 @@ use signal_hook::iterator::Signals;
 use tenure_client::clock;
 use tenure_client::processes::{self, Process};
 
-use super::bound::Bound;
+use super::bound::{Bound, span};
 use super::channel::{self, Begin, Ended, Ending, Order, Report};
 use super::signals;
 use super::stopping::{LOOK_PAUSE, Stopping, number};
@@ -157,8 +157,7 @@ impl Watch {
         if self.stopping.is_some() {
             return LOOK_PAUSE;
         }
-        let left = u64::try_from(self.bound.stop_at - now).unwrap_or_default();
-        TICK.min(Duration::from_millis(left))
+        TICK.min(span(self.bound.stop_at - now))
     }
 
     /// Begins to stop everything, or hurries.

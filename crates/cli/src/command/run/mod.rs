@@ -25,6 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use signal_hook::iterator::Signals;
+use tenure_client::call::Client;
 use tenure_client::clock;
 use tenure_client::failure::Failure;
 use tenure_client::session::Session;
@@ -32,10 +34,11 @@ use tenure_core::model::attempt::{AttemptMode, Disposition};
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::ownership::{Claim, Claimed, Dispose};
 
-use self::bound::Bound;
+use self::bound::{Bound, span};
 use self::outcome::Holder;
 use self::renewal::Lease;
 use self::report::Report;
+use self::signals::BY_SIGNAL;
 use self::watch::{End, NotStarted, Start};
 use super::ownership;
 use crate::context::Context;
@@ -49,8 +52,6 @@ use crate::stop::Stop;
 const NOT_CLAIMED: u8 = 120;
 /// Nobody can tell, and nothing was started.
 const CANNOT_TELL: u8 = 121;
-/// What is added to a signal's number where it ends `run` itself.
-const BY_SIGNAL: i32 = 128;
 
 /// Claim a task, run a command for it, and record how it ended
 ///
@@ -88,10 +89,11 @@ pub struct Run {
     command: Vec<OsString>,
 }
 
-/// What is needed to run the command.
-struct Held {
-    claimed: Claimed,
+/// What was claimed, and by whom.
+struct Held<'a> {
+    client: &'a Client,
     session: Session,
+    claimed: Claimed,
     bound: Bound,
 }
 
@@ -107,13 +109,16 @@ pub fn run(run: Run, context: &Context) -> ExitCode {
         }
     };
     let Run { operation, wait, disposition, reason, report, command } = run;
-    let held =
-        context.check_own::<Report>().and_then(|()| claim(operation, wait, context)).and_then(|held| {
-            dispose(&held, disposition, reason, context)?;
-            Ok(held)
-        });
-    let (held, start, lease) = match held.and_then(|held| ready(held, &command, context)) {
-        Ok(ready) => ready,
+    let prepared = || -> Result<_, Stop> {
+        context.check_own::<Report>()?;
+        let held = claim(operation, wait, context)?;
+        dispose(&held, disposition, reason)?;
+        let lease = lease(&held, context)?;
+        let start = start(&held, &command, context)?;
+        Ok((held, start, lease))
+    };
+    let (held, start, lease) = match prepared() {
+        Ok(prepared) => prepared,
         Err(stop) => return not_begun(context, stop),
     };
     ends.store(false, Ordering::SeqCst);
@@ -122,12 +127,13 @@ pub fn run(run: Run, context: &Context) -> ExitCode {
     finish(&held, &command, ended, report.as_deref(), context)
 }
 
-/// Ends this process on a signal as long as the flag stands, and otherwise keeps the signal for the command.
-fn watched(ends: &Arc<AtomicBool>) -> std::io::Result<signal_hook::iterator::Signals> {
+/// Ends this process on a signal as long as the flag stands, and otherwise keeps the signal for the command. What comes
+/// before somebody listens waits.
+fn watched(ends: &Arc<AtomicBool>) -> std::io::Result<Signals> {
     for signal in signals::passed_on() {
         signal_hook::flag::register_conditional_shutdown(signal, BY_SIGNAL + signal, ends.clone())?;
     }
-    watch::catch_signals()
+    Signals::new(signals::passed_on())
 }
 
 /// Tells why nothing was started.
@@ -144,7 +150,7 @@ fn not_begun(context: &Context, stop: Stop) -> ExitCode {
     ExitCode::from(exit)
 }
 
-fn claim(operation: OnWork<Claim>, wait: Option<Duration>, context: &Context) -> Result<Held, Stop> {
+fn claim(operation: OnWork<Claim>, wait: Option<Duration>, context: &Context) -> Result<Held<'_>, Stop> {
     let claimed = ownership::claimed(operation, wait, context)?.value;
     let gone = || Failure::cannot_tell("the session's file does not tell of the claim", "repeat the command");
     let session = context.known_session()?.ok_or_else(gone)?;
@@ -160,48 +166,46 @@ fn claim(operation: OnWork<Claim>, wait: Option<Duration>, context: &Context) ->
         claimed.task.title,
         time::duration(left_ms),
     ));
-    Ok(Held { claimed, session, bound })
+    Ok(Held { client: context.client()?, session, claimed, bound })
 }
 
 /// Records what is decided about work that was taken over: without it the task cannot be closed.
-fn dispose(
-    held: &Held,
-    disposition: Disposition,
-    reason: Option<String>,
-    context: &Context,
-) -> Result<(), Stop> {
+fn dispose(held: &Held<'_>, disposition: Disposition, reason: Option<String>) -> Result<(), Stop> {
     let view = held.claimed.task.attempt.as_ref();
     let is_decided = view.is_some_and(|attempt| attempt.disposition.is_some());
     if held.claimed.mode != AttemptMode::Recovery || is_decided {
         return Ok(());
     }
     let dispose = Dispose { task: held.claimed.task.id.clone(), disposition, reason };
-    context.client()?.call(&dispose, Some(&held.session))?;
+    held.client.call(&dispose, Some(&held.session))?;
     Ok(())
 }
 
-/// Prepares the command's start and the renewal of its lease.
-fn ready<'a>(
-    held: Held,
-    command: &'a [OsString],
-    context: &Context,
-) -> Result<(Held, Start<'a>, Lease), Stop> {
+/// Prepares the renewal of the lease, by a way to the coordinator of its own.
+fn lease(held: &Held<'_>, context: &Context) -> Result<Lease, Stop> {
     let client = context.another_client()?;
     let session = Session::existing(&client, &context.identity()?)?;
     let gone = || Failure::cannot_tell("the session's file is gone", "repeat the command");
     let Claimed { attempt, heartbeat_ms, resumed, .. } = &held.claimed;
-    let now = clock::boot_ms();
-    // One heartbeat that waits for its answer must not keep the next from being sent in time.
-    let patience = Duration::from_millis(u64::try_from(*heartbeat_ms / 2).unwrap_or_default());
-    let lease = Lease {
-        client: client.with_patience(patience),
+    Ok(Lease {
+        // One heartbeat that waits for its answer must not keep the next from being sent in time.
+        client: client.with_patience(span(heartbeat_ms / 2)),
         session: session.ok_or_else(gone)?,
         attempt: attempt.clone(),
         bound: held.bound,
         // How long ago a lease that was there already was renewed is not known.
-        due: if *resumed { now } else { held.bound.ends_at - held.claimed.expires_in_ms + heartbeat_ms },
+        due: if *resumed {
+            clock::boot_ms()
+        } else {
+            held.bound.ends_at - held.claimed.expires_in_ms + heartbeat_ms
+        },
         heartbeat_ms: *heartbeat_ms,
-    };
+    })
+}
+
+/// Prepares the command's start.
+fn start<'a>(held: &Held<'_>, command: &'a [OsString], context: &Context) -> Result<Start<'a>, Stop> {
+    let attempt = &held.claimed.attempt;
     let environment = vec![
         ("TENURE_SESSION", held.session.name.to_string().into()),
         ("TENURE_TASK", attempt.task.to_string().into()),
@@ -212,24 +216,20 @@ fn ready<'a>(
     ];
     // With --local a server that the environment names is not meant, neither here nor in the command.
     let hidden: &[&str] = if context.wish.local { &["TENURE_SERVER"] } else { &[] };
-    let start = Start { program: own_program()?, command, environment, hidden, bound: held.bound };
-    Ok((held, start, lease))
+    Ok(Start { program: own_program()?, command, environment, hidden, bound: held.bound })
 }
 
 /// Records how it went, and says so.
 fn finish(
-    held: &Held,
+    held: &Held<'_>,
     words: &[OsString],
     ended: Result<End, NotStarted>,
     file: Option<&Path>,
     context: &Context,
 ) -> ExitCode {
-    let client = match context.client() {
-        Ok(client) => client,
-        Err(stop) => return not_begun(context, stop),
-    };
     let command = words::command(words);
-    let (session, attempt) = (&held.session, &held.claimed.attempt);
+    let Held { client, session, claimed, .. } = held;
+    let attempt = &claimed.attempt;
     let holder = Holder { client, session, attempt, command: &command, screen: &context.screen };
     let told = match &ended {
         Ok(end) => holder.record(end, &tree::of(&context.folder)),

@@ -19,6 +19,7 @@ use tenure_core::operation::ownership::{Close, HandOff, Release, WriteNote};
 use super::bound::Bound;
 use super::channel::Ending;
 use super::renewal::finished;
+use super::signals::BY_SIGNAL;
 use super::tree::Tree;
 use super::watch::{End, Why};
 use super::words;
@@ -32,8 +33,6 @@ const STOPPED: u8 = 123;
 const INCOMPLETE: u8 = 124;
 /// The command's outcome could not be recorded.
 const UNRECORDED: u8 = 125;
-/// What a shell adds to the number of the signal that ended a command.
-const BY_SIGNAL: i32 = 128;
 
 /// What became of the task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -245,7 +244,7 @@ fn is_lost(code: Code) -> bool {
 }
 
 /// The command's own exit code, as a shell tells it.
-pub fn exit_code(ending: Option<Ending>) -> u8 {
+fn exit_code(ending: Option<Ending>) -> u8 {
     let code = match ending {
         Some(Ending::Code(code)) => code,
         Some(Ending::Signal(signal)) => BY_SIGNAL + signal,

@@ -15,7 +15,7 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::ownership::{Alive, Heartbeat};
 use tenure_core::operation::record::ListEvents;
 
-use super::bound::Bound;
+use super::bound::{Bound, span};
 use super::guard::TICK;
 
 /// Longest rest after a heartbeat that nobody answered, unless more is stated.
@@ -88,8 +88,7 @@ impl Lease {
 
     fn pause(&self) -> Pause {
         let cap = REST_MAX_MS.min(self.heartbeat_ms / 4);
-        let ms = |ms: i64| Duration::from_millis(u64::try_from(ms).unwrap_or_default());
-        Pause::new(Steps { first: ms(cap / 4).max(REST_MIN), factor: 2, cap: ms(cap).max(REST_MIN) })
+        Pause::new(Steps { first: span(cap / 4).max(REST_MIN), factor: 2, cap: span(cap).max(REST_MIN) })
     }
 
     /// A session that was closed or replaced on this machine is nobody's to renew for.
@@ -132,15 +131,18 @@ pub fn finished(client: &Client, session: &Session, attempt: &AttemptId) -> Resu
 /// When to ask again after a rest. Whatever the coordinator states, half of the time until the command is stopped is left
 /// for asking again: a lease that nobody renews costs the work.
 fn again_at(now: i64, rest: Duration, bound: Bound) -> i64 {
-    let most = u64::try_from((bound.stop_at - now) / 2).unwrap_or_default();
-    let rest = rest.min(Duration::from_millis(most).max(REST_MIN));
+    let rest = rest.min(span((bound.stop_at - now) / 2).max(REST_MIN));
     now.saturating_add(i64::try_from(rest.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Sleeps until a moment that goes on while the machine sleeps.
 fn sleep_until(due: i64) {
-    while let Some(left) = u64::try_from(due - clock::boot_ms()).ok().filter(|left| *left > 0) {
-        std::thread::sleep(TICK.min(Duration::from_millis(left)));
+    loop {
+        let left = span(due - clock::boot_ms());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(TICK.min(left));
     }
 }
 

@@ -5,6 +5,9 @@ use std::os::raw::c_int;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::signal_name;
 
+/// What a shell adds to a signal's number for the exit code of what the signal ended.
+pub const BY_SIGNAL: i32 = 128;
+
 /// The signals that are passed on: those by which people and programs end a command, except what this process was
 /// told to ignore (`nohup`), because the command ignores that too.
 pub fn passed_on() -> Vec<c_int> {

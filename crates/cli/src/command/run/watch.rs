@@ -13,12 +13,12 @@ use signal_hook::iterator::Signals;
 use tenure_client::clock;
 use tenure_client::failure::Failure;
 
-use super::bound::Bound;
+use super::bound::{Bound, span};
 use super::channel::{self, Begin, Ended, Ending, Order, Report};
 use super::guard::{self, TICK};
 use super::renewal::{Lease, Renewal};
 use super::stopping::{Stopping, number};
-use super::{signals, terminal};
+use super::terminal;
 
 /// What is run, and for how long it may.
 pub struct Start<'a> {
@@ -87,11 +87,6 @@ pub fn run(start: &Start, signals: Signals, lease: Lease) -> Result<End, NotStar
         terminal::take_back();
     }
     outcome
-}
-
-/// Catches the signals that are passed on. What comes before somebody listens waits.
-pub fn catch_signals() -> std::io::Result<Signals> {
-    Signals::new(signals::passed_on())
 }
 
 fn pass_on(mut signals: Signals, tell: Sender<Event>) {
@@ -175,8 +170,7 @@ impl Watch {
     }
 
     fn pause(&self) -> Duration {
-        let left = u64::try_from(self.bound.last_call() - clock::boot_ms()).unwrap_or_default();
-        TICK.min(Duration::from_millis(left))
+        TICK.min(span(self.bound.last_call() - clock::boot_ms()))
     }
 
     /// What cannot be said to a guard that is gone is noticed by its end.
