@@ -22,7 +22,7 @@ use tenure_core::model::task::Lifecycle;
 use tenure_core::operation::catalog;
 use tenure_core::operation::label::ListLabels;
 use tenure_core::operation::project::ResolveProject;
-use tenure_core::operation::session::ListSessions;
+use tenure_core::operation::session::{ListSessions, SessionView};
 use tenure_core::operation::task::ListTasks;
 
 use crate::environment::variable;
@@ -67,7 +67,7 @@ fn named(command: Command, topics: &[Name]) -> Command {
 
 fn with_candidates(argument: Arg, command: &str, topics: &[Name]) -> Arg {
     let is = |kind: TypeId| argument.get_value_parser().type_id() == kind;
-    let source: fn(&str, &mut Found) = match (argument.get_id().as_str(), command) {
+    let source: fn(&mut Found) = match (argument.get_id().as_str(), command) {
         ("task", _) => tasks,
         ("label" | "labels", _) => labels,
         ("session_name", _) => session_names,
@@ -77,7 +77,7 @@ fn with_candidates(argument: Arg, command: &str, topics: &[Name]) -> Arg {
             let topics = topics.to_vec();
             return argument.add(ArgValueCompleter::new(move |typed: &OsStr| {
                 let topics = topics.clone();
-                candidates(typed, move |_, found| {
+                candidates(typed, move |found| {
                     topics.iter().all(|(name, what)| found.offer(name, what));
                 })
             }));
@@ -91,14 +91,11 @@ fn with_candidates(argument: Arg, command: &str, topics: &[Name]) -> Arg {
 }
 
 /// What a source has found until its time was up, as far as it continues what was typed.
-fn candidates(
-    typed: &OsStr,
-    source: impl FnOnce(&str, &mut Found) + Send + 'static,
-) -> Vec<CompletionCandidate> {
+fn candidates(typed: &OsStr, source: impl FnOnce(&mut Found) + Send + 'static) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str().map(str::to_owned) else { return Vec::new() };
     let deadline = Instant::now() + Duration::from_millis(COMPLETION_MS);
     let (sender, names): (SyncSender<Name>, Receiver<Name>) = sync_channel(COMPLETIONS as usize);
-    std::thread::spawn(move || source(&typed.clone(), &mut Found { typed, sender, left: COMPLETIONS }));
+    std::thread::spawn(move || source(&mut Found { typed, sender, left: COMPLETIONS }));
     let next = || names.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
     std::iter::from_fn(next)
         .map(|(name, what)| CompletionCandidate::new(name).help((!what.is_empty()).then(|| what.into())))
@@ -148,9 +145,9 @@ fn bound(client: &Client) -> Option<ProjectKey> {
 }
 
 /// Tasks that are not finished, with their titles.
-fn tasks(typed: &str, found: &mut Found) {
+fn tasks(found: &mut Found) {
     let Some(client) = client() else { return };
-    let Some(project) = project(typed, &client) else { return };
+    let Some(project) = project(&found.typed, &client) else { return };
     for lifecycle in [Lifecycle::Open, Lifecycle::Planned] {
         let mut cursor = None;
         loop {
@@ -175,7 +172,7 @@ fn tasks(typed: &str, found: &mut Found) {
 }
 
 /// The labels of this checkout's project, with how much has each.
-fn labels(_typed: &str, found: &mut Found) {
+fn labels(found: &mut Found) {
     let Some(client) = client() else { return };
     let Some(project) = bound(&client) else { return };
     let mut cursor = None;
@@ -193,29 +190,27 @@ fn labels(_typed: &str, found: &mut Found) {
     }
 }
 
-fn projects(_typed: &str, found: &mut Found) {
+fn projects(found: &mut Found) {
     let Some(client) = client() else { return };
     // Those that were found before a question failed are offered.
     every(&client, &mut |project| found.offer(project.key.as_str(), &project.name)).ok();
 }
 
-fn session_names(_typed: &str, found: &mut Found) {
-    let Some(Ok(list)) = client().map(|client| client.call(&ListSessions { limit: Some(COMPLETIONS) }, None))
-    else {
-        return;
-    };
-    list.value.sessions.iter().all(|session| found.offer(session.name.as_str(), ""));
+fn session_names(found: &mut Found) {
+    sessions().iter().all(|session| found.offer(session.name.as_str(), ""));
 }
 
-fn session_handles(_typed: &str, found: &mut Found) {
-    let Some(Ok(list)) = client().map(|client| client.call(&ListSessions { limit: Some(COMPLETIONS) }, None))
-    else {
-        return;
-    };
-    list.value.sessions.iter().all(|session| found.offer(&session.handle.to_string(), session.name.as_str()));
+fn session_handles(found: &mut Found) {
+    sessions().iter().all(|session| found.offer(&session.handle.to_string(), session.name.as_str()));
 }
 
-fn operations(_typed: &str, found: &mut Found) {
+fn sessions() -> Vec<SessionView> {
+    let listed =
+        client().and_then(|client| client.call(&ListSessions { limit: Some(COMPLETIONS) }, None).ok());
+    listed.map(|list| list.value.sessions).unwrap_or_default()
+}
+
+fn operations(found: &mut Found) {
     catalog::entries().iter().all(|entry| found.offer(entry.spec.name, ""));
 }
 
