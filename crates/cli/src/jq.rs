@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use jaq_core::load::{Arena, Error as Unread, File, Loader, span};
+use jaq_core::load::{Arena, Error as Unread, File, Loader, lex, span};
 use jaq_core::{Compiler, Ctx, Vars, data::JustLut};
 use jaq_json::{Val, read};
 use tenure_core::model::limits::{JQ_BYTES, JQ_MS};
@@ -19,7 +19,7 @@ def @tsv: map(if . == null then "" elif type == "string" then gsub("\\\\"; "\\\\
 def @csv: map(if . == null then "" elif type == "string" then "\"" + gsub("\""; "\"\"") + "\"" else tostring end) | join(",");
 "#;
 
-/// How much a result may be ahead of who prints it.
+/// How many results may be ahead of who prints them.
 const AHEAD: usize = 64;
 /// The stack of an evaluation: deeper than any answer, and apart from ours.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
@@ -61,11 +61,11 @@ impl Filter {
         compiled.map(|compiled| Self(Arc::new(compiled))).map_err(|errors| {
             let unknown = errors.into_iter().flat_map(|(_, errors)| errors).next();
             match unknown {
-                Some((name, kind)) => refused(
-                    &format!("there is no {} `{}`{}", kind.as_str(), name, takes(&kind)),
-                    place(expression, name),
-                ),
-                None => refused("it cannot be compiled", String::new()),
+                Some((name, kind)) => {
+                    let what = format!("there is no {} `{}`{}", kind.as_str(), name, takes(&kind));
+                    refused_at(&what, expression, name)
+                }
+                None => refused("it cannot be compiled"),
             }
         })
     }
@@ -147,24 +147,21 @@ fn takes(kind: &jaq_core::compile::Undefined) -> String {
 
 /// What could not be read, and where.
 fn unread(expression: &str, error: Option<Unread<&str>>) -> Stop {
-    match error {
-        Some(Unread::Lex(errors)) => match errors.into_iter().next() {
-            Some((jaq_core::load::lex::Expect::Token, rest)) => {
-                refused("it cannot go on like this", place(expression, rest))
-            }
-            Some((wanted, rest)) => {
-                refused(&format!("a {} is missing", wanted.as_str()), place(expression, rest))
-            }
-            None => refused("it cannot be read", String::new()),
-        },
-        Some(Unread::Parse(errors)) => match errors.into_iter().next() {
-            Some((wanted, found)) => {
-                refused(&format!("expected {}", wanted.as_str()), place(expression, found))
-            }
-            None => refused("it cannot be read", String::new()),
-        },
-        Some(Unread::Io(_)) => refused("it has no modules to import", String::new()),
-        None => refused("it cannot be read", String::new()),
+    let told = match error {
+        Some(Unread::Lex(errors)) => errors.into_iter().next().map(|(wanted, rest)| match wanted {
+            lex::Expect::Token => ("it cannot go on like this".to_owned(), rest),
+            // open set: what can be missing is the library's.
+            wanted => (format!("a {} is missing", wanted.as_str()), rest),
+        }),
+        Some(Unread::Parse(errors)) => {
+            errors.into_iter().next().map(|(wanted, found)| (format!("expected {}", wanted.as_str()), found))
+        }
+        Some(Unread::Io(_)) => return refused("it has no modules to import"),
+        None => None,
+    };
+    match told {
+        Some((what, part)) => refused_at(&what, expression, part),
+        None => refused("it cannot be read"),
     }
 }
 
@@ -181,10 +178,14 @@ fn place(expression: &str, part: &str) -> String {
     }
 }
 
-fn refused(what: &str, place: String) -> Stop {
-    let place = if place.is_empty() { place } else { format!(" ({place})") };
+/// What is wrong with a part of the expression, and where it stands.
+fn refused_at(what: &str, expression: &str, part: &str) -> Stop {
+    refused(&format!("{what} ({})", place(expression, part)))
+}
+
+fn refused(what: &str) -> Stop {
     usage(
-        format!("the expression of --jq cannot be used: {what}{place}; nothing was asked for"),
+        format!("the expression of --jq cannot be used: {what}; nothing was asked for"),
         "mend the expression, or leave --jq out; `tenure help output` has examples",
     )
 }
