@@ -53,7 +53,7 @@ pub fn daemon(info: &Result<Info, Failure>, store: &Path) -> Check {
             let steps = failure.problem().next_actions;
             // Where nothing better is said, its log tells.
             let own = steps.into_iter().find(|step| !step.contains("`tenure doctor`"));
-            let next = own.unwrap_or_else(|| format!("less {}", shell::path(&store.join(wire::LOG))));
+            let next = own.unwrap_or_else(|| read_log(store));
             return Check::failed("daemon", failure.to_string(), next);
         }
     };
@@ -63,6 +63,11 @@ pub fn daemon(info: &Result<Info, Failure>, store: &Path) -> Check {
     }
     let found = format!("{told}: another version than this {MINE}, and they understand each other");
     Check::informs("daemon", found).with_next(Some(anew(info.pid)))
+}
+
+/// How the daemon's log is read.
+fn read_log(store: &Path) -> String {
+    format!("less {}", shell::path(&store.join(wire::LOG)))
 }
 
 /// How another daemon takes the place of this one.
@@ -117,12 +122,10 @@ pub fn socket(store: &Path, before: Before) -> Check {
 }
 
 /// Whether a write works now.
-pub fn write(context: &Context) -> Result<Check, Stop> {
+pub fn write(store: &Path, context: &Context) -> Result<Check, Stop> {
     Ok(match context.client()?.get("/readyz") {
         Ok(_) => Check::passed("write", "a write probe was stored"),
-        Err(failure) => {
-            Check::failed("write", failure.to_string(), "look at the room left on the disk and at daemon.log")
-        }
+        Err(failure) => Check::failed("write", failure.to_string(), read_log(store)),
     })
 }
 

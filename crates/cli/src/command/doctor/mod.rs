@@ -111,7 +111,7 @@ fn served_store(store: &Path, doctor: &Doctor, context: &Context) -> Result<Foun
     checks.push(clock::clock(here, info.wall_time, daemon::newest(context)));
     checks.extend(database::size(store, Some(info.pid)));
     checks.extend(database::log(store, Some(info.pid)));
-    checks.push(daemon::write(context)?);
+    checks.push(daemon::write(store, context)?);
     if !doctor.quick {
         checks.push(daemon::record(context)?);
     }
