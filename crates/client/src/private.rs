@@ -59,24 +59,20 @@ pub fn options() -> OpenOptions {
 
 /// Reads a regular file of at most so many bytes. A pipe or a device is refused, not waited for.
 pub fn read(path: &Path, bytes_max: usize) -> std::io::Result<Vec<u8>> {
-    bounded(OpenOptions::new().read(true).custom_flags(flags(OFlags::NONBLOCK)).open(path)?, bytes_max)
+    let (file, length) = open(path, OFlags::empty())?;
+    bounded(file, length, bytes_max)
 }
 
 /// The same for a file of ours, through no link.
 pub fn read_own(path: &Path, bytes_max: usize) -> std::io::Result<Vec<u8>> {
-    let flags = flags(OFlags::NONBLOCK | OFlags::NOFOLLOW);
-    bounded(OpenOptions::new().read(true).custom_flags(flags).open(path)?, bytes_max)
+    let (file, length) = open(path, OFlags::NOFOLLOW)?;
+    bounded(file, length, bytes_max)
 }
 
 /// The last bytes of such a file, at most so many, and how many stand before them.
 pub fn read_own_end(path: &Path, bytes_max: usize) -> std::io::Result<(Vec<u8>, u64)> {
-    let flags = flags(OFlags::NONBLOCK | OFlags::NOFOLLOW);
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(Error::new(ErrorKind::InvalidInput, "it is no regular file"));
-    }
-    let before = found.len().saturating_sub(bytes_max as u64);
+    let (file, length) = open(path, OFlags::NOFOLLOW)?;
+    let before = length.saturating_sub(bytes_max as u64);
     let mut bytes = vec![0; bytes_max];
     let count = file.read_at(&mut bytes, before)?;
     bytes.truncate(count);
@@ -89,12 +85,18 @@ pub fn read_text(path: &Path) -> std::io::Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-fn bounded(file: File, bytes_max: usize) -> std::io::Result<Vec<u8>> {
+/// Opens a regular file, and tells its length. Opening a pipe does not wait for who writes into it.
+fn open(path: &Path, more: OFlags) -> std::io::Result<(File, u64)> {
+    let file = OpenOptions::new().read(true).custom_flags(flags(OFlags::NONBLOCK | more)).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is no regular file"));
     }
-    let mut bytes = Vec::with_capacity(bytes_max.min(found.len() as usize) + 1);
+    Ok((file, found.len()))
+}
+
+fn bounded(file: File, length: u64, bytes_max: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(bytes_max.min(length as usize) + 1);
     file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > bytes_max {
         return Err(Error::new(ErrorKind::FileTooLarge, format!("it is longer than {bytes_max} bytes")));
