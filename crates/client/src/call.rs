@@ -26,6 +26,8 @@ const CALL_PATIENCE: Duration = Duration::from_secs(20);
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
 /// Longest rest between two repetitions of one call, unless more is stated.
 const REST_MAX: Duration = Duration::from_secs(2);
+/// What to do about an answer that no coordinator of ours would give.
+const STRANGER: &str = "run `tenure doctor`: something else may listen on the socket, or the versions differ";
 /// How often it is looked whether a daemon that was asked to stop has gone.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -372,17 +374,14 @@ fn refused(reply: &Reply) -> Failure {
         Ok(problem) => Refusal::from(problem).into(),
         Err(_) => Failure::cannot_tell(
             format!("the daemon answered with status {} and no reason", reply.status),
-            "run `tenure doctor`: something else may listen on the socket, or the versions differ",
+            STRANGER,
         ),
     };
     failure.stating(reply.retry_after)
 }
 
 pub(crate) fn malformed(error: &serde_json::Error) -> Failure {
-    Failure::cannot_tell(
-        format!("the daemon's answer cannot be read: {error}"),
-        "run `tenure doctor`: something else may listen on the socket, or the versions differ",
-    )
+    Failure::cannot_tell(format!("the daemon's answer cannot be read: {error}"), STRANGER)
 }
 
 /// Reads an answer.
