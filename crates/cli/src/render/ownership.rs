@@ -2,7 +2,7 @@
 
 use tenure_core::model::attempt::AttemptMode;
 use tenure_core::operation::ownership::{Alive, Attempts, Claimed, Ended, Recorded};
-use tenure_core::operation::view::RecoveryPacket;
+use tenure_core::operation::view::{RecoveryPacket, TaskView};
 
 use super::{Page, Show, joined, task, time};
 
@@ -20,7 +20,7 @@ impl Show for Claimed {
             time::duration(self.heartbeat_ms)
         ));
         // The holder and the lease have been said.
-        let task_alone = tenure_core::operation::view::TaskView { attempt: None, ..self.task.clone() };
+        let task_alone = TaskView { attempt: None, ..self.task.clone() };
         task::whole(&task_alone, page);
         if let Some(handoff) = &self.handoff {
             page.line("handed off with:");

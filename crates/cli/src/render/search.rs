@@ -1,6 +1,6 @@
 //! What a search found: each task on a line, and below it the part of a text that its title does not tell.
 
-use tenure_core::operation::search::{FoundIn, FoundList};
+use tenure_core::operation::search::{FoundIn, FoundList, FoundTask};
 
 use super::{Page, Show};
 
@@ -10,7 +10,7 @@ impl Show for FoundList {
             page.line("nothing is found");
             return;
         }
-        let row = |found: &tenure_core::operation::search::FoundTask| {
+        let row = |found: &FoundTask| {
             [found.task.id.to_string(), found.task.status.to_string(), found.task.title.clone()]
         };
         let rows: Vec<_> = self.tasks.iter().map(row).collect();
