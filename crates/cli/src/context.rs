@@ -20,8 +20,12 @@ use tenure_client::session::{Particulars, Session};
 use tenure_core::model::ids::{ProjectKey, TaskId};
 use tenure_core::model::limits::PAGE_ROWS_DEFAULT;
 use tenure_core::model::refusal::{Code, Refusal};
-use tenure_core::operation::project::{BindingView, ResolveProject};
-use tenure_core::operation::task::FindTask;
+use tenure_core::operation::digest::TellDigest;
+use tenure_core::operation::project::{BindingView, ListProjects, ResolveProject};
+use tenure_core::operation::queue::Ready;
+use tenure_core::operation::record::{ListEvents, Statistics};
+use tenure_core::operation::session::ListSessions;
+use tenure_core::operation::task::{FindTask, ListTasks};
 use tenure_core::operation::{Access, Effect, Fencing, Operation, Spec};
 
 use crate::environment::{own_program, variable};
@@ -49,13 +53,13 @@ pub struct Context {
 
 /// The lists whose rows are one short line each for a person, and how many of them an answer has room for.
 const SHORT_ROWS: [(&str, u32); 7] = [
-    ("ready", PAGE_ROWS_DEFAULT),
-    ("task.list", PAGE_ROWS_DEFAULT),
-    ("events", PAGE_ROWS_DEFAULT),
-    ("session.list", PAGE_ROWS_DEFAULT),
-    ("project.list", PAGE_ROWS_DEFAULT),
-    ("stats", PAGE_ROWS_DEFAULT),
-    ("digest", 4),
+    (Ready::SPEC.name, PAGE_ROWS_DEFAULT),
+    (ListTasks::SPEC.name, PAGE_ROWS_DEFAULT),
+    (ListEvents::SPEC.name, PAGE_ROWS_DEFAULT),
+    (ListSessions::SPEC.name, PAGE_ROWS_DEFAULT),
+    (ListProjects::SPEC.name, PAGE_ROWS_DEFAULT),
+    (Statistics::SPEC.name, PAGE_ROWS_DEFAULT),
+    (TellDigest::SPEC.name, 4),
 ];
 
 impl Context {

@@ -4,9 +4,19 @@ use serde::Deserialize;
 use serde_json::Value;
 use tenure_core::model::ids::{AttemptId, OperationId, TaskId};
 use tenure_core::model::refusal::Code;
+use tenure_core::operation::Operation;
+use tenure_core::operation::ownership::{Claim, Close, HandOff, Heartbeat, Release};
+use tenure_core::operation::task::CancelTask;
 
 use crate::clock;
 use crate::session_file::{Lease, Record};
+
+const CLAIM: &str = Claim::SPEC.name;
+const HEARTBEAT: &str = Heartbeat::SPEC.name;
+const RELEASE: &str = Release::SPEC.name;
+const HAND_OFF: &str = HandOff::SPEC.name;
+const CLOSE: &str = Close::SPEC.name;
+const CANCEL: &str = CancelTask::SPEC.name;
 
 /// The parts of a claim's answer that its holder keeps.
 #[derive(Deserialize)]
@@ -29,7 +39,7 @@ const OVER_MAX: usize = 16;
 /// Takes an answer into account. `sent_at` was read from [`clock::boot_ms`] before the request was sent.
 pub fn answered(record: &mut Record, operation: &str, input: &Value, answer: &[u8], sent_at: i64) {
     match operation {
-        "claim" => {
+        CLAIM => {
             let Ok(claimed) = serde_json::from_slice::<Claimed>(answer) else { return };
             let lease = Lease {
                 claim_operation: claimed.claim_operation,
@@ -40,7 +50,7 @@ pub fn answered(record: &mut Record, operation: &str, input: &Value, answer: &[u
             };
             record.leases.insert(claimed.attempt.task, lease);
         }
-        "heartbeat" => {
+        HEARTBEAT => {
             let Ok(alive) = serde_json::from_slice::<Alive>(answer) else { return };
             let Some(lease) = record.leases.get_mut(&alive.attempt.task) else { return };
             if lease.attempt == alive.attempt {
@@ -48,12 +58,12 @@ pub fn answered(record: &mut Record, operation: &str, input: &Value, answer: &[u
                 lease.boot = clock::boot_id();
             }
         }
-        "release" | "handoff" | "close" => {
+        RELEASE | HAND_OFF | CLOSE => {
             if let Some(task) = task_of(input) {
                 record.leases.remove(&task);
             }
         }
-        "task.cancel" => {
+        CANCEL => {
             let asked = serde_json::from_slice::<Value>(answer)
                 .is_ok_and(|answer| answer.get("asked_to_stop").is_some());
             if let Some(task) = task_of(input).filter(|_| !asked) {

@@ -6,7 +6,9 @@
 use serde_json::Value;
 use tenure_core::model::ids::{AttemptId, OperationId};
 use tenure_core::operation::catalog::entries;
-use tenure_core::operation::{Effect, Fencing, Spec};
+use tenure_core::operation::ownership::Claim;
+use tenure_core::operation::session::CloseSession;
+use tenure_core::operation::{Effect, Fencing, Operation, Spec};
 use tenure_core::wire;
 
 use crate::call::{Client, Unanswered, patience};
@@ -125,7 +127,7 @@ fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> R
         headers.push((wire::ATTEMPT, attempt.to_string()));
         headers.push((wire::LEASE, session.secret().lease_token(claim).to_wire()));
     }
-    if spec.name == "claim" {
+    if spec.name == Claim::SPEC.name {
         let token = session.secret().lease_token(&request.operation_id);
         headers.push((wire::TOKEN_HASH, token.hash().to_string()));
     }
@@ -136,7 +138,7 @@ fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> R
     let sent_at = clock::boot_ms();
     let outcome = client.exchange(&route(spec, &request.input), &headers, patience(spec, &request.input));
     match &outcome {
-        Ok(_) if spec.name == "session.close" => session.file.forget(&session.id)?,
+        Ok(_) if spec.name == CloseSession::SPEC.name => session.file.forget(&session.id)?,
         Ok(answer) => conclude(session, request, |record| {
             aftermath::answered(record, spec.name, &request.input, answer, sent_at);
         })?,

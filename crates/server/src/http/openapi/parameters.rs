@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use tenure_core::operation::catalog::Entry;
-use tenure_core::operation::{Access, Effect, Fencing};
+use tenure_core::operation::ownership::Claim;
+use tenure_core::operation::{Access, Effect, Fencing, Operation};
 use tenure_core::wire;
 
 use crate::http::follow;
@@ -20,7 +21,7 @@ pub(super) fn of(entry: &Entry, has_revision: bool) -> Vec<Value> {
     if spec.fencing != Fencing::None {
         names.extend([wire::ATTEMPT, wire::LEASE, wire::EPOCH]);
     }
-    if spec.name == "claim" {
+    if spec.name == Claim::SPEC.name {
         names.push(wire::TOKEN_HASH);
     }
     if spec.name == follow::OPERATION {
