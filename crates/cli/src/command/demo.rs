@@ -12,6 +12,7 @@ use tenure_client::call::Client;
 use tenure_client::failure::Failure;
 
 use crate::context::Context;
+use crate::environment::own_program;
 use crate::interrupt;
 use crate::render::plain;
 use crate::shell;
@@ -107,8 +108,7 @@ struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     fn open(context: &'a Context, folder: &Path, interrupted: Arc<AtomicBool>) -> Result<Self, Stop> {
-        let program = std::env::current_exe()
-            .map_err(|error| Failure::file("find", Path::new("the tenure executable"), &error))?;
+        let program = own_program()?;
         let lease = LEASE_MS.to_string();
         let arguments = ["--lease-ms", &lease, "--lease-ms-min", "100"].map(Into::into).to_vec();
         let start = Start { program: program.clone(), arguments };
