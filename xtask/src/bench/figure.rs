@@ -114,6 +114,11 @@ impl Unit {
     }
 }
 
+/// Numbers by their names.
+pub fn parts<const N: usize>(numbers: [(&str, Value); N]) -> Map<String, Value> {
+    numbers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 /// The figures as a table in Markdown, which also reads well in a terminal.
 pub fn table(figures: &[Figure]) -> String {
     let head = ["what", "measured", "target", "", "fsync"].map(str::to_owned);

@@ -1,5 +1,6 @@
 //! Those who work: each on a connection of its own, one request after the other, with a pause between them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -17,36 +18,54 @@ const RENEWALS: usize = 4;
 /// In what time everybody who only renews has done so once.
 const ROUND: Duration = Duration::from_secs(20);
 
-/// What is done all day.
-const KINDS: [&str; 6] = ["claim", "heartbeat", "note", "close", "create", "list"];
-const CLAIM: usize = 0;
-const HEARTBEAT: usize = 1;
-const NOTE: usize = 2;
-const CLOSE: usize = 3;
-const CREATE: usize = 4;
-const LIST: usize = 5;
+/// What is done all day, in the order in which it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Deed {
+    Claim,
+    Heartbeat,
+    Note,
+    Close,
+    Create,
+    List,
+}
 
-/// How long requests took, in milliseconds, by kind.
+impl Deed {
+    const ALL: [Self; 6] = [Self::Claim, Self::Heartbeat, Self::Note, Self::Close, Self::Create, Self::List];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Heartbeat => "heartbeat",
+            Self::Note => "note",
+            Self::Close => "close",
+            Self::Create => "create",
+            Self::List => "list",
+        }
+    }
+}
+
+/// How long requests took, in milliseconds.
 #[derive(Default)]
-pub struct Times([Vec<f64>; KINDS.len()]);
+pub struct Times(BTreeMap<Deed, Vec<f64>>);
 
 impl Times {
-    /// The kinds and what each took.
-    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &[f64])> {
-        KINDS.into_iter().zip(self.0.iter().map(Vec::as_slice))
+    /// Every deed, and what each took; nothing where nobody did it.
+    pub fn deeds(&self) -> impl Iterator<Item = (Deed, &[f64])> {
+        Deed::ALL.into_iter().map(|deed| (deed, self.0.get(&deed).map_or(&[][..], Vec::as_slice)))
     }
 
     /// Adds what others measured.
     pub fn add(&mut self, others: Self) {
-        for (own, others) in self.0.iter_mut().zip(others.0) {
-            own.extend(others);
+        for (deed, times) in others.0 {
+            self.0.entry(deed).or_default().extend(times);
         }
     }
 
-    fn timed<T>(&mut self, kind: usize, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    fn timed<T>(&mut self, deed: Deed, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         let begun = Instant::now();
-        let done = work().map_err(|error| format!("{}: {error}", KINDS[kind]))?;
-        self.0[kind].push(begun.elapsed().as_secs_f64() * 1000.0);
+        let done = work().map_err(|error| format!("{}: {error}", deed.as_str()))?;
+        self.0.entry(deed).or_default().push(begun.elapsed().as_secs_f64() * 1000.0);
         Ok(done)
     }
 }
@@ -62,22 +81,22 @@ pub fn work(folder: &Path, agent: &Agent, number: usize, until: Instant) -> Resu
     while Instant::now() < until {
         let key = project(turn);
         turn += 1;
-        times.timed(LIST, || worker.ask(&format!("/ready?project={key}")))?;
+        times.timed(Deed::List, || worker.ask(&format!("/ready?project={key}")))?;
         sleep(THINKING);
-        let held = times.timed(CLAIM, || worker.claim(&key))?;
+        let held = times.timed(Deed::Claim, || worker.claim(&key))?;
         for _ in 0..RENEWALS {
             sleep(THINKING);
-            times.timed(HEARTBEAT, || worker.act("heartbeat", &held, &json!({})))?;
+            times.timed(Deed::Heartbeat, || worker.act("heartbeat", &held, &json!({})))?;
         }
         sleep(THINKING);
         let note = json!({ "text": "The order is kept; what is left are the two readers at once." });
-        times.timed(NOTE, || worker.act("notes", &held, &note))?;
+        times.timed(Deed::Note, || worker.act("notes", &held, &note))?;
         sleep(THINKING);
-        times.timed(LIST, || worker.ask(&format!("/tasks?project={key}&limit=20")))?;
+        times.timed(Deed::List, || worker.ask(&format!("/tasks?project={key}&limit=20")))?;
         let next = json!({ "project": key, "title": format!("What comes after {}", held.attempt) });
-        times.timed(CREATE, || worker.change("/tasks", None, &next))?;
+        times.timed(Deed::Create, || worker.change("/tasks", None, &next))?;
         sleep(THINKING);
-        times.timed(CLOSE, || worker.act("close", &held, &json!({})))?;
+        times.timed(Deed::Close, || worker.act("close", &held, &json!({})))?;
         sleep(THINKING);
     }
     Ok(times)
@@ -93,7 +112,7 @@ pub fn renew(folder: &Path, agents: &Agents, count: usize, until: Instant) -> Re
             Some((first, _)) => first.beside(agent, purpose)?,
             None => Worker::connect(folder, agent, purpose)?,
         };
-        let held = times.timed(CLAIM, || worker.claim(HELD))?;
+        let held = times.timed(Deed::Claim, || worker.claim(HELD))?;
         holders.push((worker, held));
     }
     let pause = ROUND / u32::try_from(count).expect("not that many");
@@ -102,7 +121,7 @@ pub fn renew(folder: &Path, agents: &Agents, count: usize, until: Instant) -> Re
             if Instant::now() >= until {
                 break 'day;
             }
-            times.timed(HEARTBEAT, || worker.act("heartbeat", held, &json!({})))?;
+            times.timed(Deed::Heartbeat, || worker.act("heartbeat", held, &json!({})))?;
             sleep(pause);
         }
     }

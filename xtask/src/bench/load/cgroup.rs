@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use super::super::daemon::Daemon;
 
 /// Puts the daemon into a group of its own with so much memory. Says in words what came of it.
-pub fn limit(daemon: &Daemon, bytes: u64) -> Result<String, String> {
+pub fn limit(daemon: &Daemon, bytes: u64) -> String {
     let id = daemon.process.id();
     let name = format!("tenure-bench-{id}");
     let (group, limit) = match own() {
         Some(Own::Version2(parent)) => (parent.join(&name), "memory.max"),
         Some(Own::Version1(parent)) => (parent.join(&name), "memory.limit_in_bytes"),
-        None => return Ok("not limited, because this machine has no control groups".to_owned()),
+        None => return "not limited, because this machine has no control groups".to_owned(),
     };
     let write = |file: &str, text: String| fs::write(group.join(file), text);
     let limited = fs::create_dir(&group)
@@ -20,8 +20,8 @@ pub fn limit(daemon: &Daemon, bytes: u64) -> Result<String, String> {
         .and_then(|()| write("cgroup.procs", id.to_string()));
     let gib = bytes / 1024 / 1024 / 1024;
     match limited {
-        Ok(()) => Ok(format!("a control group of {gib} GiB, page cache included")),
-        Err(error) => Ok(format!("not limited, because no control group can be made here ({error})")),
+        Ok(()) => format!("a control group of {gib} GiB, page cache included"),
+        Err(error) => format!("not limited, because no control group can be made here ({error})"),
     }
 }
 

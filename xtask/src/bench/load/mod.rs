@@ -17,11 +17,11 @@ use serde_json::json;
 
 use super::daemon::Daemon;
 use super::disk::fsync_ms;
-use super::figure::{Figure, Target, Unit, quantile, table};
+use super::figure::{Figure, Target, Unit, parts, quantile, table};
 use super::fleet::Agents;
 use super::machine::Machine;
 use crate::repository;
-use agents::Times;
+use agents::{Deed, Times};
 use watch::Watch;
 
 /// How many projects there are.
@@ -58,7 +58,7 @@ pub fn run(root: &Path, binary: &Path, machine: &Machine, minutes: u64, writes: 
     let folder = root.join("load");
     past::fill(&folder, &agents)?;
     let daemon = Daemon::start(binary, &folder, &past::project(0))?;
-    let memory = cgroup::limit(&daemon, MEMORY_BYTES)?;
+    let memory = cgroup::limit(&daemon, MEMORY_BYTES);
     let long = Duration::from_secs(minutes * 60);
     eprintln!("bench: {minutes} minutes of load; the daemon's memory: {memory}");
     let day = day(&folder, &agents, &daemon, long)?;
@@ -130,13 +130,14 @@ fn day(folder: &Path, agents: &Agents, daemon: &Daemon, long: Duration) -> Resul
 
 fn figures(day: &Day, returned: &returning::Returned, fsync_ms: f64) -> Result<Vec<Figure>, String> {
     let mut figures = Vec::new();
-    for (name, times) in day.times.kinds() {
-        let target = match name {
-            "claim" | "heartbeat" => Target::AtMost(LATENCY_MS),
-            _ => Target::Told,
+    for (deed, times) in day.times.deeds() {
+        let target = match deed {
+            Deed::Claim | Deed::Heartbeat => Target::AtMost(LATENCY_MS),
+            Deed::Note | Deed::Close | Deed::Create | Deed::List => Target::Told,
         };
+        let name = deed.as_str();
         let part = |part| quantile(times, part).ok_or_else(|| format!("nobody did {name}"));
-        let parts = [
+        let numbers = [
             ("count", json!(times.len())),
             ("p50_ms", json!(part(0.5)?)),
             ("p99_9_ms", json!(part(0.999)?)),
@@ -149,7 +150,7 @@ fn figures(day: &Day, returned: &returning::Returned, fsync_ms: f64) -> Result<V
             unit: Unit::Milliseconds,
             target,
             fsync_ms,
-            parts: parts.map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),
+            parts: parts(numbers),
         });
     }
     let told = |name, what: &str, value, unit, target| Figure {
@@ -159,7 +160,7 @@ fn figures(day: &Day, returned: &returning::Returned, fsync_ms: f64) -> Result<V
         unit,
         target,
         fsync_ms,
-        parts: serde_json::Map::new(),
+        parts: parts([]),
     };
     let watch = &day.watch;
     figures.push(told(
@@ -185,7 +186,7 @@ fn figures(day: &Day, returned: &returning::Returned, fsync_ms: f64) -> Result<V
     ));
     figures.push(told(
         "returning",
-        &format!("of {RETURNING} followers that lost the daemon for 90 s, those within the same 0.1 s"),
+        &format!("of {RETURNING} followers that lost the daemon for {AWAY:?}, those within the same 0.1 s"),
         returned.most_at_once(),
         Unit::Times,
         Target::AtMost(STAMPEDE),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use tenure_engine::store::folder::DATABASE;
+use tenure_engine::store::folder::{LOG, beside, database_in};
 
 use super::super::figure::median;
 use super::super::process::Process;
@@ -23,7 +23,7 @@ pub struct Watch {
 
 /// Looks until it is over.
 pub fn watch(process: &Process, folder: &Path, is_over: &AtomicBool) -> Result<Watch, String> {
-    let log = folder.join(format!("{DATABASE}-wal"));
+    let log = beside(&database_in(folder), LOG);
     let mut watch = Watch::default();
     while !is_over.load(Ordering::Relaxed) {
         watch.memory_mib.push(process.memory_mib().ok_or("the daemon is gone")?);
