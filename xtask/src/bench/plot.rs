@@ -24,45 +24,15 @@ pub struct Line {
 
 /// Draws lines over sizes.
 pub fn plot(title: &str, (across, up): (&str, &str), sizes: &[f64], lines: &[Line]) -> String {
-    let values = || lines.iter().flat_map(|line| line.values.iter().copied());
-    let (x_from, x_to) = decades(sizes.iter().copied());
-    let (y_from, y_to) = decades(values());
-    let x = |size: f64| LEFT + (size.log10() - x_from) / (x_to - x_from) * (SIZE.0 - LEFT - RIGHT);
-    let y =
-        |value: f64| SIZE.1 - BOTTOM - (value.log10() - y_from) / (y_to - y_from) * (SIZE.1 - TOP - BOTTOM);
+    let x = Axis::over(sizes.iter().copied(), LEFT, SIZE.0 - RIGHT);
+    let y = Axis::over(lines.iter().flat_map(|line| line.values.iter().copied()), SIZE.1 - BOTTOM, TOP);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" font-family=\"sans-serif\" \
          font-size=\"12\" fill=\"#808080\">\n<title>{title}</title>\n\
          <text x=\"{LEFT}\" y=\"22\" font-size=\"15\">{title}</text>\n",
         SIZE.0, SIZE.1
     );
-    let mut decade = x_from;
-    while decade <= x_to {
-        let at = x(10f64.powf(decade));
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{at:.1} {TOP}V{:.1}\" stroke=\"#80808040\"/>\
-             <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            SIZE.1 - BOTTOM,
-            SIZE.1 - BOTTOM + 18.0,
-            10f64.powf(decade)
-        );
-        decade += 1.0;
-    }
-    let mut decade = y_from;
-    while decade <= y_to {
-        let at = y(10f64.powf(decade));
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{LEFT} {at:.1}H{:.1}\" stroke=\"#80808040\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            SIZE.0 - RIGHT,
-            LEFT - 6.0,
-            at + 4.0,
-            10f64.powf(decade)
-        );
-        decade += 1.0;
-    }
+    draw_grid(&mut svg, &x, &y);
     let _ = writeln!(
         svg,
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{across}</text>\
@@ -72,11 +42,42 @@ pub fn plot(title: &str, (across, up): (&str, &str), sizes: &[f64], lines: &[Lin
         SIZE.1 / 2.0,
         SIZE.1 / 2.0
     );
-    // Names from the highest line to the lowest, each at its line's end or below the one before.
+    draw_lines(&mut svg, &x, &y, sizes, lines);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// A line across the picture at every power of ten of both axes, with its number.
+fn draw_grid(svg: &mut String, x: &Axis, y: &Axis) {
+    for power in x.powers() {
+        let at = x.place(power);
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{at:.1} {TOP}V{:.1}\" stroke=\"#80808040\"/>\
+             <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{power}</text>",
+            SIZE.1 - BOTTOM,
+            SIZE.1 - BOTTOM + 18.0,
+        );
+    }
+    for power in y.powers() {
+        let at = y.place(power);
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{LEFT} {at:.1}H{:.1}\" stroke=\"#80808040\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{power}</text>",
+            SIZE.0 - RIGHT,
+            LEFT - 6.0,
+            at + 4.0,
+        );
+    }
+}
+
+/// The lines, and their names from the highest line to the lowest, each at its line's end or below the one before.
+fn draw_lines(svg: &mut String, x: &Axis, y: &Axis, sizes: &[f64], lines: &[Line]) {
     let mut ends: Vec<(f64, &Line, &str)> = lines
         .iter()
         .zip(COLOURS.iter().cycle())
-        .map(|(line, colour)| (line.values.last().map_or(0.0, |value| y(*value)), line, *colour))
+        .map(|(line, colour)| (line.values.last().map_or(0.0, |value| y.place(*value)), line, *colour))
         .collect();
     ends.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut above = f64::NEG_INFINITY;
@@ -84,7 +85,7 @@ pub fn plot(title: &str, (across, up): (&str, &str), sizes: &[f64], lines: &[Lin
         let points: Vec<String> = sizes
             .iter()
             .zip(&line.values)
-            .map(|(size, value)| format!("{:.1},{:.1}", x(*size), y(*value)))
+            .map(|(size, value)| format!("{:.1},{:.1}", x.place(*size), y.place(*value)))
             .collect();
         above = end.max(above + NAME_STEP);
         let _ = writeln!(
@@ -97,15 +98,35 @@ pub fn plot(title: &str, (across, up): (&str, &str), sizes: &[f64], lines: &[Lin
             line.name
         );
     }
-    svg.push_str("</svg>\n");
-    svg
 }
 
-/// The powers of ten around values.
-fn decades(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let (low, high) =
-        values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
-    (low.log10().floor(), high.log10().ceil())
+/// An axis in powers of ten: the exponents at its ends, and where in the picture these are.
+struct Axis {
+    exponents: (f64, f64),
+    ends: (f64, f64),
+}
+
+impl Axis {
+    /// From the power of ten below all values to the one above them.
+    fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+        let (low, high) =
+            values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        Self { exponents: (low.log10().floor(), high.log10().ceil()), ends: (from, to) }
+    }
+
+    /// Where a value is.
+    fn place(&self, value: f64) -> f64 {
+        let (low, high) = self.exponents;
+        let (from, to) = self.ends;
+        from + (value.log10() - low) / (high - low) * (to - from)
+    }
+
+    /// The powers of ten on it.
+    fn powers(&self) -> impl Iterator<Item = f64> {
+        let (low, high) = self.exponents;
+        let exponents = std::iter::successors(Some(low), |exponent| Some(exponent + 1.0));
+        exponents.take_while(move |exponent| *exponent <= high).map(|exponent| 10f64.powf(exponent))
+    }
 }
 
 #[cfg(test)]
