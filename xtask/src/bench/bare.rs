@@ -175,7 +175,7 @@ impl Settings {
     }
 }
 
-/// By value, so that it can be given to `map_err`.
+/// What went wrong in the database of the bare loop.
 #[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 pub fn failed(error: rusqlite::Error) -> String {
     format!("the bare loop: {error}")

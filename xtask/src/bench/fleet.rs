@@ -1,5 +1,5 @@
-//! The fleet that figures are measured on: 100,000 tasks in two projects and the sessions of 64 clients, made by the
-//! engine itself, so that every row is the product's own.
+//! The fleet that figures are measured on: the tasks of two projects and the sessions of 64 clients, made by the engine
+//! itself, so that every row is the product's own.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -241,6 +241,7 @@ impl<D: Driver> Store<D> {
     }
 }
 
+/// Makes a store in a folder with so many tasks, half of them in each project.
 pub fn fill(folder: &Path, agents: &Agents, tasks: u64) -> Result<(), String> {
     let mut store = Store::to_fill(folder, agents)?;
     let first = &agents.0[0];

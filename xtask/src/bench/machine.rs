@@ -8,13 +8,13 @@ use tenure_engine::clock::{Clocks, MachineClocks};
 /// The machine, the day and the versions.
 pub struct Machine {
     /// How many cores.
-    pub cores: usize,
+    cores: usize,
     /// The model of the processor.
-    pub processor: String,
+    processor: String,
     /// Memory in GiB.
-    pub memory_gib: f64,
+    memory_gib: f64,
     /// The kernel's release.
-    pub kernel: String,
+    kernel: String,
     /// The day, in UTC.
     pub date: String,
     /// Our version, the database's and the compiler's.
