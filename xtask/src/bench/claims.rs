@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Params};
 use serde_json::json;
 use tenure_engine::store::folder::DATABASE;
 use tenure_engine::store::sqlite::Sqlite;
@@ -11,7 +11,7 @@ use tenure_engine::store::sqlite::Sqlite;
 use super::bare::{self, Recorder, Settings, play};
 use super::clients::{Client, Pace, drive};
 use super::disk::{Commits, fsync_ms};
-use super::figure::{Figure, Target, Unit, median, quantile};
+use super::figure::{Figure, Target, Unit, median, parts, quantile};
 use super::fleet::{Agents, CLIENTS, Kind, Store};
 use super::peers::Rival;
 use super::wire::{self, Claimer};
@@ -162,7 +162,7 @@ fn paced(
     }
     let commit_ms = middle(&commits_ms)?;
     let part = |part| quantile(&latencies_ms, part).ok_or("no claim was measured");
-    let parts = [
+    let numbers = [
         ("clients", json!(CLIENTS)),
         ("claims", json!(latencies_ms.len())),
         ("claims_per_second", json!(rate.round())),
@@ -177,7 +177,7 @@ fn paced(
         unit: Unit::Times,
         target: Target::AtMost(5.0),
         fsync_ms: middle(&fsyncs_ms)?,
-        parts: parts.map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),
+        parts: parts(numbers),
     })
 }
 
@@ -196,12 +196,12 @@ fn slice(
     into: &mut Measured,
 ) -> Result<(), String> {
     let database = places.daemon.join(DATABASE);
-    let (last, _) = receipts(&database, 0)?;
+    let last = last_receipt(&database)?;
     let slice = drive(clients, Pace::AtOnce, long)?;
     if slice.answers < CLAIMS_MIN {
         return Err(format!("a slice of {long:?} had only {} claims", slice.answers));
     }
-    let (_, commits) = receipts(&database, last)?;
+    let commits = commits_after(&database, last)?;
     if commits == 0 {
         return Err("the claims of a slice left no receipts".to_owned());
     }
@@ -223,22 +223,22 @@ fn slice(
     Ok(())
 }
 
-/// The last receipt of a store, and in how many commits those after `last` were written. All receipts of a commit
-/// carry its moment; two commits in the same millisecond count as one, which makes the peer's groups larger and the
-/// peer faster, never slower.
-fn receipts(database: &Path, last: i64) -> Result<(i64, i64), String> {
+/// The last receipt of a store.
+fn last_receipt(database: &Path) -> Result<i64, String> {
+    number(database, "SELECT coalesce(max(rowid), 0) FROM receipt", [])
+}
+
+/// In how many commits the receipts after one were written. All receipts of a commit carry its moment; two commits in the
+/// same millisecond count as one, which makes the peer's groups larger and the peer faster, never slower.
+fn commits_after(database: &Path, last: i64) -> Result<i64, String> {
+    number(database, "SELECT count(DISTINCT at) FROM receipt WHERE rowid > ?1", [last])
+}
+
+/// Asks the daemon's database for a number, beside the daemon.
+fn number(database: &Path, sql: &str, values: impl Params) -> Result<i64, String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags).map_err(bare::failed)?;
-    let commits = "SELECT coalesce(max(rowid), 0), count(DISTINCT at) FROM receipt WHERE rowid > ?1";
-    let ask = |after: i64| connection.query_row(commits, [after], |row| Ok((row.get(0)?, row.get(1)?)));
-    // The first time only the end is wanted.
-    if last == 0 {
-        let end = connection.query_row("SELECT coalesce(max(rowid), 0), 0 FROM receipt", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        });
-        return end.map_err(bare::failed);
-    }
-    ask(last).map_err(bare::failed)
+    connection.query_row(sql, values, |row| row.get(0)).map_err(bare::failed)
 }
 
 impl Measured {
@@ -289,7 +289,7 @@ impl Measured {
     ) -> Result<Figure, String> {
         // A ratio is one of the same round; the median is taken of ratios, not of rates.
         let ratios: Vec<f64> = self.product.iter().zip(peer).map(|(ours, peer)| ours / peer).collect();
-        let parts = [
+        let numbers = [
             ("clients", json!(CLIENTS)),
             ("rounds", json!(self.product.len())),
             ("claims_per_second", json!(middle(&self.product)?.round())),
@@ -297,7 +297,7 @@ impl Measured {
             ("p50_ms", json!(quantile(&self.latencies_ms, 0.5))),
             ("p99_ms", json!(quantile(&self.latencies_ms, 0.99))),
         ];
-        let parts = parts.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+        let parts = parts(numbers);
         let (value, fsync_ms) = (middle(&ratios)?, middle(&self.fsync_ms)?);
         Ok(Figure { name, what, value, unit: Unit::Times, target, fsync_ms, parts })
     }

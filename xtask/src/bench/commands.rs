@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::disk::{Commits, fsync_ms};
-use super::figure::{Figure, Target, Unit, median, quantile};
+use super::figure::{Figure, Target, Unit, median, parts, quantile};
 use super::fleet::Kind;
 use super::{Extent, Places, claims, daemon};
 
@@ -62,12 +62,13 @@ pub fn measure(places: &Places, binary: &Path, extent: &Extent) -> Result<Vec<Fi
     let middle = |times: &[f64]| median(times).ok_or_else(|| "no process was measured".to_owned());
     let (nothing, commit, fsync_ms) = (middle(nothing)?, middle(committed)?, middle(&fsyncs)?);
     let figure = |name, what: &str, times: &[f64], commit_ms: f64| {
-        let mut parts = Map::new();
-        parts.insert("processes".to_owned(), json!(times.len()));
-        parts.insert("process_ms".to_owned(), json!(middle(times)?));
-        parts.insert("p95_ms".to_owned(), json!(quantile(times, 0.95)));
-        parts.insert("empty_process_ms".to_owned(), json!(nothing));
-        parts.insert("commit_ms".to_owned(), json!(commit_ms));
+        let parts = parts([
+            ("processes", json!(times.len())),
+            ("process_ms", json!(middle(times)?)),
+            ("p95_ms", json!(quantile(times, 0.95))),
+            ("empty_process_ms", json!(nothing)),
+            ("commit_ms", json!(commit_ms)),
+        ]);
         let value = (middle(times)? - commit_ms) / nothing;
         let (what, unit, target) = (what.to_owned(), Unit::Times, Target::AtMost(EMPTY_PROCESSES));
         Ok::<_, String>(Figure { name, what, value, unit, target, fsync_ms, parts })

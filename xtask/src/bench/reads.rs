@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::daemon::Daemon;
 use super::disk::fsync_ms;
-use super::figure::{Figure, Target, Unit, median};
+use super::figure::{Figure, Target, Unit, median, parts};
 use super::fleet::{self, Agents, Kind, TASKS};
 use super::wire::{self, Request};
 use super::{Extent, Places};
@@ -47,7 +47,7 @@ pub fn ready(places: &Places, agents: &Agents, binary: &Path, extent: &Extent) -
         }
     }
     small.stop()?;
-    let parts = [
+    let numbers = [
         ("questions", json!(ratios.len() * QUESTIONS)),
         ("few_ms", json!(middle(&times_ms[0])?)),
         ("many_ms", json!(middle(&times_ms[1])?)),
@@ -59,7 +59,7 @@ pub fn ready(places: &Places, agents: &Agents, binary: &Path, extent: &Extent) -
         unit: Unit::Times,
         target: Target::AtMost(GROWTH),
         fsync_ms: fsync_ms(&places.root)?,
-        parts: parts.map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),
+        parts: parts(numbers),
     })
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::daemon::Daemon;
-use super::figure::{Figure, Target, Unit, median};
+use super::figure::{Figure, Target, Unit, median, parts};
 use super::fleet::{Agents, Kind};
 use super::{Extent, Places, claims};
 use crate::repository;
@@ -44,7 +44,7 @@ pub fn measure(places: &Places, extent: &Extent) -> Result<Figure, String> {
     let middle = |name: &str| median(&list(name)).ok_or("nothing was measured on the slow disk");
     let ratios: Vec<f64> =
         list("product").iter().zip(list("single")).map(|(ours, single)| ours / single).collect();
-    let parts = [
+    let numbers = [
         ("claims_per_second", json!(middle("product")?.round())),
         ("peer_per_second", json!(middle("single")?.round())),
         ("peer_claims_per_commit", json!(1)),
@@ -57,7 +57,7 @@ pub fn measure(places: &Places, extent: &Extent) -> Result<Figure, String> {
         unit: Unit::Times,
         target: Target::AtLeast(AHEAD),
         fsync_ms: middle("fsync_ms")?,
-        parts: parts.map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),
+        parts: parts(numbers),
     })
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::daemon::Daemon;
 use super::disk::fsync_ms;
-use super::figure::{Figure, Target, Unit, median};
+use super::figure::{Figure, Target, Unit, median, parts};
 use super::fleet::{Kind, TASKS};
 use super::{Extent, Places};
 
@@ -22,10 +22,11 @@ pub fn measure(places: &Places, binary: &Path, extent: &Extent) -> Result<(Figur
     }
     eprintln!("bench: {} starts of a daemon", times.len());
     let nothing = || "no start was measured".to_owned();
-    let mut parts = Map::new();
-    parts.insert("starts".to_owned(), json!(times.len()));
-    parts.insert("slowest_ms".to_owned(), json!(times.iter().copied().fold(0.0, f64::max)));
-    parts.insert("memory_mib".to_owned(), json!(daemon.process.memory_mib()));
+    let numbers = [
+        ("starts", json!(times.len())),
+        ("slowest_ms", json!(times.iter().copied().fold(0.0, f64::max))),
+        ("memory_mib", json!(daemon.process.memory_mib())),
+    ];
     let figure = Figure {
         name: "daemon_start",
         what: format!("daemon start with {TASKS} tasks, to the first answer to `ready`"),
@@ -33,7 +34,7 @@ pub fn measure(places: &Places, binary: &Path, extent: &Extent) -> Result<(Figur
         unit: Unit::Milliseconds,
         target: Target::AtMost(100.0),
         fsync_ms: median(&fsyncs).ok_or_else(nothing)?,
-        parts,
+        parts: parts(numbers),
     };
     Ok((figure, daemon))
 }

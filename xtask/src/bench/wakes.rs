@@ -7,7 +7,7 @@ use serde_json::json;
 use tenure_core::model::ids::OperationId;
 
 use super::disk::fsync_ms;
-use super::figure::{Figure, Target, Unit, quantile};
+use super::figure::{Figure, Target, Unit, parts, quantile};
 use super::fleet::Agents;
 use super::wire::{self, Request};
 use super::worker::{Held, Worker};
@@ -58,7 +58,7 @@ pub fn measure(places: &Places, agents: &Agents, extent: &Extent) -> Result<Figu
     }
     eprintln!("bench: {} tasks freed for {WAITERS} waiting agents", times_ms.len());
     let part = |part| quantile(&times_ms, part).ok_or("nothing was freed");
-    let parts =
+    let numbers =
         [("freed", json!(times_ms.len())), ("waiters", json!(WAITERS)), ("p50_ms", json!(part(0.5)?))];
     Ok(Figure {
         name: "wake",
@@ -67,7 +67,7 @@ pub fn measure(places: &Places, agents: &Agents, extent: &Extent) -> Result<Figu
         unit: Unit::Milliseconds,
         target: Target::AtMost(WAKE_MS),
         fsync_ms: fsync_ms(&places.root)?,
-        parts: parts.map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),
+        parts: parts(numbers),
     })
 }
 
