@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tenure_core::model::event;
 use tenure_core::operation::{
-    commits, graph, label, ownership, project, queue, record, search, session, task,
+    commits, digest, graph, label, ownership, project, queue, record, search, session, task, wait,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -55,6 +56,11 @@ fn shown(operation: &str, answer: Value, width: usize) -> Option<String> {
         "ready" => page::<queue::ReadyList>(answer, width),
         "explain" => page::<queue::Explanation>(answer, width),
         "next" => page::<queue::NextStep>(answer, width),
+        "event" => page::<event::Event>(answer, width),
+        "digest" => page::<digest::Digest>(answer, width),
+        "wait" => page::<wait::Waited>(answer, width),
+        "project.bind" => page::<project::BindingAnswer>(answer, width),
+        "session.show" => page::<session::SessionAnswer>(answer, width),
         "project.create" => page::<project::ProjectAnswer>(answer, width),
         "project.list" => page::<project::ProjectList>(answer, width),
         "dependency.list" => page::<graph::DependencyList>(answer, width),
@@ -121,6 +127,25 @@ fn nothing_in_an_answer_reaches_the_terminal_as_a_command() {
     });
     eprintln!("{tried} texts, {pages} pages");
     assert!(pages > tried / 4, "too few of the texts were shown");
+}
+
+#[test]
+fn every_answer_that_is_shown_is_shown_here() {
+    let (own, mut kinds) = (include_str!("hostile.rs"), 0);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/render");
+    for entry in std::fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("the sources are there").path();
+        if path.ends_with("hostile.rs") {
+            continue;
+        }
+        let source = std::fs::read_to_string(&path).expect("sources are text");
+        for rest in source.split("\nimpl Show for ").skip(1) {
+            let kind = rest.split_whitespace().next().expect("it names a type");
+            assert!(own.contains(&format!("::{kind}>(answer, width)")), "{kind}");
+            kinds += 1;
+        }
+    }
+    assert!(kinds > 20, "only {kinds} were found");
 }
 
 /// A table of hostile cells fits, with a last column that is cut or stands below the others.
