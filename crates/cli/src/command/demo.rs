@@ -231,7 +231,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// The story did not go as it is told: that is a failed check of this very program.
+/// The story did not go as it is told, and nobody can tell why.
 fn astray(what: &str) -> Stop {
     Failure::cannot_tell(format!("the story went astray: {what}"), "run `tenure doctor`, and report this")
         .into()
