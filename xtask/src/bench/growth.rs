@@ -20,10 +20,12 @@ use crate::repository;
 const SIZES: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// How often each question is asked and each change made.
 const TIMES: usize = 200;
+/// How often words that stand in every task are looked for, and how often an import is made and a daemon started.
+const FEW_TIMES: usize = 5;
 /// How many tasks an import brings.
 const IMPORTED: usize = 1_000;
 /// How many kinds of cost are measured.
-const KINDS: usize = 7;
+const KINDS: usize = 9;
 /// The page of the book and its picture.
 const PAGE: &str = "docs/src/growth.md";
 const PICTURE: &str = "docs/src/growth.svg";
@@ -35,6 +37,8 @@ const ROWS: [&str; KINDS] = [
     "`heartbeat`",
     "`close`",
     "`task create`",
+    "`search` for two words, one of them in every task",
+    "`search` for three words of every task",
     "import of 1000 tasks",
     "daemon start",
 ];
@@ -77,7 +81,7 @@ pub fn run(root: &Path, binary: &Path, machine: &Machine, writes: bool) -> Resul
 fn measure(folder: &Path, agents: &Agents, binary: &Path, tasks: u64) -> Result<Column, String> {
     let mut starts = Vec::new();
     let mut daemon = Daemon::start(binary, folder, Kind::Next.project())?;
-    for _ in 0..5 {
+    for _ in 0..FEW_TIMES {
         daemon.stop()?;
         daemon = Daemon::start(binary, folder, Kind::Next.project())?;
         starts.push(daemon.ready_ms);
@@ -86,9 +90,9 @@ fn measure(folder: &Path, agents: &Agents, binary: &Path, tasks: u64) -> Result<
     let mut worker = Worker::connect(folder, agent, format!("growth {tasks}"))?;
     let project = Kind::Next.project();
     let mut times: [Vec<f64>; KINDS] = Default::default();
-    times[6] = starts;
+    times[8] = starts;
     for round in 0..TIMES {
-        let [ready, claim, heartbeat, close, create, ..] = &mut times;
+        let [ready, claim, heartbeat, close, create, search, ..] = &mut times;
         timed(ready, || worker.ask(&format!("/ready?project={project}")))?;
         let held = timed(claim, || worker.claim(project))?;
         timed(heartbeat, || worker.act("heartbeat", &held, &json!({})))?;
@@ -96,10 +100,12 @@ fn measure(folder: &Path, agents: &Agents, binary: &Path, tasks: u64) -> Result<
         timed(close, || worker.act("close", &held, &json!({ "criteria": criteria })))?;
         let title = format!("Keep what was measured in round {round} beside the others");
         timed(create, || worker.change("/tasks", None, &json!({ "project": project, "title": title })))?;
+        timed(search, || worker.ask("/search?query=measured%20beside"))?;
     }
-    for round in 0..5 {
+    for round in 0..FEW_TIMES {
+        timed(&mut times[6], || worker.ask("/search?query=importer%20keep%20order"))?;
         let body = json!({ "project": project, "format": "beads", "text": export(round) });
-        timed(&mut times[5], || worker.change("/imports", None, &body))?;
+        timed(&mut times[7], || worker.change("/imports", None, &body))?;
     }
     let memory_mib = daemon.process.memory_mib().ok_or("the daemon's memory is not told")?;
     daemon.stop()?;
