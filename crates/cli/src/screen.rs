@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_client::failure::Failure;
+use tenure_core::model::refusal::Problem;
 
 use crate::jq::Filter;
 use crate::pager;
@@ -154,8 +155,21 @@ impl Screen {
         }
     }
 
+    /// Tells a bad end for which the command has an exit code of its own.
+    pub fn end_with(&self, stop: Stop, exit: u8) -> ExitCode {
+        if let Stop::Failure(failure) = stop {
+            self.tell(&Problem { exit_code: exit, ..failure.problem() });
+        }
+        ExitCode::from(exit)
+    }
+
     fn failed(&self, failure: &Failure) -> ExitCode {
         let problem = failure.problem();
+        self.tell(&problem);
+        ExitCode::from(problem.exit_code)
+    }
+
+    fn tell(&self, problem: &Problem) {
         let error = terminal::on_stderr(Style::Bad, "error:");
         self.talk(&format!("{error} {} ({})", plain::line(&problem.detail), problem.code));
         for step in &problem.next_actions {
@@ -164,9 +178,8 @@ impl Screen {
         // Whoever takes results of `--jq` as data must not take a refusal for one.
         if self.json.is_some() && self.filter.is_none() {
             self.json(
-                &serde_json::to_string(&problem).expect("a problem is plain data and always serialises"),
+                &serde_json::to_string(problem).expect("a problem is plain data and always serialises"),
             );
         }
-        ExitCode::from(problem.exit_code)
     }
 }

@@ -15,6 +15,8 @@ pub struct Process {
     pub leader: u32,
     /// Whether it was put to sleep by a signal.
     pub stands_still: bool,
+    /// Whether it has ended and only its parent has not taken note yet.
+    pub has_ended: bool,
     /// Its process group's number.
     pub group: u32,
     /// Its terminal as the kernel numbers it; 0 for none.
@@ -42,6 +44,12 @@ pub fn process(pid: u32) -> Option<Process> {
     Some(Process { words, ..parse_stat(&stat)? })
 }
 
+/// Whether a process lives and was put to sleep by a signal.
+#[must_use]
+pub fn stands_still(pid: u32) -> bool {
+    living(pid).is_some_and(|process| process.stands_still)
+}
+
 /// When a process started, if it lives.
 #[must_use]
 pub fn started(pid: u32) -> Option<u64> {
@@ -50,22 +58,29 @@ pub fn started(pid: u32) -> Option<u64> {
 
 /// A process that has not ended, without its words.
 fn living(pid: u32) -> Option<Process> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    let is_zombie = rest.trim_start().starts_with(['Z', 'X']);
-    parse_stat(&stat).filter(|_| !is_zombie)
+    known(pid).filter(|process| !process.has_ended)
+}
+
+/// A process, without its words.
+fn known(pid: u32) -> Option<Process> {
+    parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// The living processes below one, however deep, without their words. A parent stands before its children.
 #[must_use]
 pub fn below(root: u32) -> Vec<Process> {
-    let mut others: Vec<Process> = numbers().filter_map(living).collect();
+    among(numbers().filter_map(known).collect(), root)
+}
+
+/// Those of some processes. One that is about to end keeps its children for a moment after it was seen to have ended, so
+/// the way to them leads through it.
+fn among(mut others: Vec<Process>, root: u32) -> Vec<Process> {
     let (mut above, mut found) = (BTreeSet::from([root]), Vec::new());
     while !above.is_empty() {
         let (children, rest) = others.into_iter().partition(|process| above.contains(&process.parent));
         others = rest;
         above = children.iter().map(|child: &Process| child.pid).collect();
-        found.extend(children);
+        found.extend(children.into_iter().filter(|child| !child.has_ended));
     }
     found
 }
@@ -104,6 +119,7 @@ fn parse_stat(stat: &str) -> Option<Process> {
         pid: pid.parse().ok()?,
         name: name.to_owned(),
         stands_still: fields.first()? == &"T",
+        has_ended: matches!(fields.first(), Some(&("Z" | "X"))),
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
         leader: fields.get(3)?.parse().ok()?,
@@ -126,6 +142,14 @@ mod tests {
         assert!(
             !process.stands_still && parse_stat(&stat.replace(" S ", " T ")).is_some_and(|p| p.stands_still)
         );
+    }
+
+    #[test]
+    fn the_children_of_one_that_is_ending_are_still_found() {
+        let process = |pid, parent, has_ended| Process { pid, parent, has_ended, ..Process::default() };
+        let all = vec![process(9, 1, false), process(3, 2, false), process(2, 7, true), process(7, 1, false)];
+        let found: Vec<u32> = among(all, 7).iter().map(|process| process.pid).collect();
+        assert_eq!(found, [3]);
     }
 
     #[test]

@@ -111,6 +111,7 @@ pub fn run(run: Run, context: &Context) -> ExitCode {
     let Run { operation, wait, disposition, reason, report, command } = run;
     let prepared = || -> Result<_, Stop> {
         context.check_own::<Report>()?;
+        report::check_place(report.as_deref())?;
         let held = claim(operation, wait, context)?;
         dispose(&held, disposition, reason)?;
         let lease = lease(&held, context)?;
@@ -146,8 +147,7 @@ fn not_begun(context: &Context, stop: Stop) -> ExitCode {
         }
         Stop::Failure(_) => NOT_CLAIMED,
     };
-    context.screen.end(Err(stop));
-    ExitCode::from(exit)
+    context.screen.end_with(stop, exit)
 }
 
 fn claim(operation: OnWork<Claim>, wait: Option<Duration>, context: &Context) -> Result<Held<'_>, Stop> {

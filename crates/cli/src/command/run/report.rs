@@ -11,6 +11,7 @@ use super::outcome::{Outcome, Told};
 use super::watch::End;
 use crate::fields;
 use crate::screen::Screen;
+use crate::stop::{Stop, usage};
 
 /// A report.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -29,6 +30,17 @@ pub struct Report {
     exit: u8,
     reason: Option<String>,
     missing: Vec<String>,
+}
+
+/// Refuses a place for the report that is none, before anything is claimed.
+pub fn check_place(file: Option<&Path>) -> Result<(), Stop> {
+    let Some(file) = file else { return Ok(()) };
+    let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    if folder.is_dir() && !file.is_dir() {
+        return Ok(());
+    }
+    let wrong = if file.is_dir() { "is a folder" } else { "lies in a folder that does not exist" };
+    Err(usage(format!("--report: {} {wrong}", file.display()), "name a file in a folder that exists"))
 }
 
 impl Report {

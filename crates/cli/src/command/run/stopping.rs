@@ -17,12 +17,14 @@ const GOING_MS: i64 = 10_000;
 pub struct Stopping {
     end_at: i64,
     asked: BTreeSet<(u32, u64)>,
+    /// The last look found nobody.
+    nobody: bool,
 }
 
 impl Stopping {
     /// Begins one with so much grace.
     pub fn within(grace_ms: i64) -> Self {
-        Self { end_at: clock::boot_ms() + grace_ms, asked: BTreeSet::new() }
+        Self { end_at: clock::boot_ms() + grace_ms, asked: BTreeSet::new(), nobody: false }
     }
 
     /// Leaves no more grace than this.
@@ -31,11 +33,14 @@ impl Stopping {
     }
 
     /// Goes on: whoever is met for the first time is asked to end, and after the grace everybody is ended. Returns
-    /// who is left once nothing more can be done; usually nobody.
+    /// who is left once nothing more can be done; usually nobody. It takes two looks to be sure of that: one may miss a
+    /// process whose parent ends while it is looked.
     pub fn go_on(&mut self) -> Option<Vec<u32>> {
         let left: Vec<Process> = below().collect();
         let now = clock::boot_ms();
-        if left.is_empty() || now >= self.end_at + GOING_MS {
+        let (nobody, was_nobody) = (left.is_empty(), self.nobody);
+        self.nobody = nobody;
+        if nobody && was_nobody || now >= self.end_at + GOING_MS {
             return Some(left.iter().map(|process| process.pid).collect());
         }
         for process in &left {

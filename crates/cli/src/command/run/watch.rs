@@ -8,10 +8,11 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use rustix::process::{WaitOptions, getpid, set_child_subreaper};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper};
 use signal_hook::iterator::Signals;
 use tenure_client::clock;
 use tenure_client::failure::Failure;
+use tenure_client::processes;
 
 use super::bound::{Bound, span};
 use super::channel::{self, Begin, Ended, Ending, Order, Report};
@@ -101,6 +102,7 @@ fn pass_on(mut signals: Signals, tell: Sender<Event>) {
 
 struct Watch {
     orders: UnixStream,
+    guard: Option<Pid>,
     foreground: bool,
     command: Option<u32>,
     bound: Bound,
@@ -122,7 +124,7 @@ impl Watch {
             guard.env_remove(name);
         }
         guard.envs(start.environment.iter().map(|(name, value)| (name, value)));
-        guard.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs))).process_group(0).spawn()?;
+        let child = guard.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs))).process_group(0).spawn()?;
         // Until it is dropped it holds the guard's end of the socket, whose closing tells that the guard is gone.
         drop(guard);
         let foreground = terminal::is_ours();
@@ -137,6 +139,7 @@ impl Watch {
         });
         Ok(Self {
             orders,
+            guard: number(child.id()),
             foreground,
             command: None,
             bound: start.bound,
@@ -161,7 +164,7 @@ impl Watch {
                 Ok(Event::Unguarded) => return Ok(self.unguarded()),
                 Ok(Event::Signal(signal)) => self.pass(signal),
                 Ok(Event::Renewal(renewal)) => self.renewed(renewal),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => self.wake(),
             }
             if clock::boot_ms() >= self.bound.last_call() {
                 return Ok(self.unguarded());
@@ -178,8 +181,17 @@ impl Watch {
         channel::say(&self.orders, order).ok();
     }
 
+    /// Wakes a guard that somebody put to sleep, perhaps the command itself: nobody else would notice.
+    fn wake(&self) {
+        let sleeps = |guard: Pid| processes::stands_still(guard.as_raw_nonzero().get().unsigned_abs());
+        if let Some(guard) = self.guard.filter(|guard| sleeps(*guard)) {
+            kill_process(guard, Signal::CONT).ok();
+        }
+    }
+
     /// Passes a signal on; the second one ends everything at once.
     fn pass(&mut self, signal: i32) {
+        self.wake();
         self.order(&if self.signal.is_none() { Order::Pass(signal) } else { Order::Stop(0) });
         self.signal = Some(signal);
     }

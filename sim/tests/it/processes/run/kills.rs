@@ -81,3 +81,19 @@ fn a_daemon_that_a_command_starts_outlives_it() {
     assert!(!has_ended(daemon));
     assert_eq!(story.endings(&task), [EventKind::TaskClosed]);
 }
+
+#[test]
+fn a_guard_that_is_put_to_sleep_is_woken() {
+    let story = Story::new();
+    let task = story.task();
+    // A guard that sleeps does not see its command end.
+    let ran = story.run(&task, &[], "kill -STOP $PPID");
+    assert_eq!((ran.code, story.endings(&task)), (0, vec![EventKind::TaskClosed]), "{}", ran.err);
+    // Nor does it hear what is passed on.
+    let task = story.task();
+    let mut running = story.start(&task, &[], "kill -STOP $PPID; echo $$; while :; do sleep 0.01; done");
+    let command = running.number();
+    running.signal(Signal::TERM);
+    assert_eq!(running.end().code, 128 + 15);
+    gone(&[command]);
+}
