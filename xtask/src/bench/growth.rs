@@ -37,8 +37,8 @@ const ROWS: [&str; KINDS] = [
     "`heartbeat`",
     "`close`",
     "`task create`",
-    "`search` for two words, one of them in every task",
-    "`search` for three words of every task",
+    "`search` with one common word",
+    "`search` with three common words",
     "import of 1000 tasks",
     "daemon start",
 ];
@@ -189,7 +189,8 @@ fn page(machine: &Machine, table: &str) -> String {
         "<!-- Written by `cargo xtask bench --growth --write`. Run that, do not edit this. -->\n\n\
          # As a store grows\n\n\
          One agent over the socket, one request after the other; every change is flushed before it is answered. An \
-         import is one request of 1000 tasks.\n\n\
+         import is one request of 1000 tasks. A common word stands in every task, and a search ranks all that have \
+         it.\n\n\
          Measured on {}.\n\n\
          ![Both axes in powers of ten: lines that stay level cost the same in a large store](growth.svg)\n\n\
          {table}",

@@ -62,7 +62,7 @@ fn nothing_is_started_without_a_claim() {
     assert_eq!((ran.code, ran.json()["code"].as_str()), (120, Some("lease_held")), "{}", ran.err);
     assert_eq!(ran.json()["exit_code"], 120);
     for place in ["/nonexistent/report.json", "/"] {
-        let ran = story.run(&story.task(), &["--report", place], &script);
+        let ran = story.run(&task, &["--report", place], &script);
         assert!(ran.code == 1 && ran.err.contains("--report"), "{place}: {}", ran.err);
     }
     let ran = story.shell.run(&["run", "--project", "afc", "--", "sh", "-c", &script]);
