@@ -16,7 +16,7 @@ use crate::model::refusal::Refusal;
 use crate::model::task::{Body, Details, Lifecycle, Task};
 use crate::model::time::WallTime;
 use crate::mutant::Mutant;
-use crate::rules::project;
+use crate::rules::named;
 use crate::working_set::{Step, WorkingSet, together};
 
 /// What a proposal means for this fleet.
@@ -63,7 +63,7 @@ impl<'a> Plan<'a> {
         for (key, found) in homes.iter().zip(known) {
             match found {
                 Some(found) => drop(plan.projects.insert(key.clone(), found)),
-                None if named.is_some() => drop(project::existing(set, key)?),
+                None if named.is_some() => drop(named::project(set, key)?),
                 None => drop(plan.founded.insert(key.clone())),
             }
         }

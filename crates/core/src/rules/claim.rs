@@ -12,7 +12,7 @@ use super::patience::{Patience, check_wait};
 use super::readiness::put;
 use super::status::status;
 use super::view::{brief, recovery_packet};
-use super::{Rule, caller, calling_session, project, queue};
+use super::{Rule, caller, calling_session, named, queue};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, AttemptMode, AttemptState, EntryKind};
 use crate::model::event::EventKind;
@@ -60,7 +60,7 @@ impl Rule for Claim {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Claimed> {
         check_wait(self.wait_ms)?;
         let session = caller(call)?.clone();
-        project::check_task(self.task.as_ref(), &self.projects)?;
+        named::check_task(self.task.as_ref(), &self.projects)?;
         match &self.task {
             Some(id) => claim_named(set, call, &session, id),
             None => claim_next(set, call, &session, self),
@@ -86,7 +86,7 @@ pub fn obtainable(set: &WorkingSet, call: &Call, session: &Session, id: &TaskId)
             }
             return Err(lease_held(call, &attempt).into());
         }
-        let project = project::existing(set, &id.project)?;
+        let project = named::project(set, &id.project)?;
         if project.policy.recovery == Recovery::Manual {
             let detail = format!("{} expired and {} recovers by hand", attempt.id, project.key);
             return Err(Refusal::new(Code::ManualRecovery, detail).into());
@@ -105,7 +105,7 @@ pub fn obtainable(set: &WorkingSet, call: &Call, session: &Session, id: &TaskId)
         let detail = format!("{id} requires {}, which this session does not offer", missing.join(", "));
         return Err(Refusal::new(Code::NotReady, detail).next("open a session that offers it").into());
     }
-    let project = project::existing(set, &id.project)?;
+    let project = named::project(set, &id.project)?;
     match limit_reached(set, call, session, &project)? {
         Some(refusal) => Err(refusal.into()),
         None => Ok(Obtainable::Free(task)),
@@ -122,7 +122,7 @@ fn claim_named(set: &mut WorkingSet, call: &Call, session: &Session, id: &TaskId
 
 /// Claims the next task that is eligible in the caller's projects.
 fn claim_next(set: &mut WorkingSet, call: &Call, session: &Session, claim: &Claim) -> Step<Claimed> {
-    let projects = project::named(set, &claim.projects)?;
+    let projects = named::projects(set, &claim.projects)?;
     if !claim.another
         && let Some(attempt) = held_by(set, call, &session.id, &claim.projects)?.first()
     {
@@ -152,7 +152,7 @@ pub fn chosen(
 
 /// Gives the task to the session: ends what expired, raises the generation, starts the attempt.
 fn grant(set: &mut WorkingSet, call: &Call, session: &Session, task: Task) -> Step<Claimed> {
-    let project = project::existing(set, &task.id.project)?;
+    let project = named::project(set, &task.id.project)?;
     let envelope = &call.envelope;
     let (Some(token_hash), Some(claim_operation)) = (envelope.token_hash, envelope.operation_id.clone())
     else {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::fields::check_lines;
 use super::lookup::parse_of_epoch;
-use super::{Rule, as_of, page_rows, project, room};
+use super::{Rule, as_of, named, page_rows, room};
 use crate::envelope::Call;
 use crate::model::ids::{EventNumber, TaskId, counter};
 use crate::model::limits::{LIST_ITEMS, PAGE_BYTES_DEFAULT, check_count};
@@ -21,7 +21,7 @@ impl Rule for ListCommits {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<CommitList> {
         let of = self.chosen()?;
         match &of {
-            Chosen::Labelled(key, _) => project::existing(set, key).map(drop)?,
+            Chosen::Labelled(key, _) => named::project(set, key).map(drop)?,
             Chosen::Below(id) => set.existing_task(id).map(drop)?,
             Chosen::Named(ids) => together(ids.iter().map(|id| set.existing_task(id))).map(drop)?,
         }

@@ -8,7 +8,7 @@ use super::cycle::{check_parent, check_wait};
 use super::fields::{check_criteria, check_lines, check_title, set_criteria};
 use super::readiness::{count_new, put};
 use super::view::full;
-use super::{Rule, project};
+use super::{Rule, named};
 use crate::envelope::Call;
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::EventKind;
@@ -40,7 +40,7 @@ impl Rule for CreateTask {
 
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<CreatedTask> {
         self.check()?;
-        let project = project::existing(set, &self.project)?;
+        let project = named::project(set, &self.project)?;
         let likely_duplicates = self.likely_duplicates(set)?;
         let id = TaskId { project: project.key.clone(), number: project.tasks_issued + 1 };
         set.projects.put(Project { tasks_issued: id.number, ..project });

@@ -3,7 +3,7 @@
 use super::attention::is_overdue;
 
 use super::view::summary;
-use super::{Rule, as_of, page_rows, project, room};
+use super::{Rule, as_of, named, page_rows, room};
 use crate::envelope::Call;
 use crate::model::attempt::{Attempt, EntryKind, Evidence};
 use crate::model::event::{EventKind, StoredEvent};
@@ -49,7 +49,7 @@ impl Rule for TellDigest {
     }
 
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Digest> {
-        let project = project::existing(set, &self.project)?;
+        let project = named::project(set, &self.project)?;
         let rows = page_rows(self.limit)?;
         let before = set.page(&Page::Before { moment: self.since })?.events().0;
         let after = before.last().map_or(EventNumber(0), |stored| stored.event.number);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::readiness::{ancestors, in_place_of, is_below, open_blockers};
 use super::status::{is_deferred, open_child, status, status_when_free};
-use super::{Rule, as_of, project};
+use super::{Rule, as_of, named};
 use crate::envelope::Call;
 use crate::model::dependency::DependencyKind;
 use crate::model::ids::TaskId;
@@ -198,7 +198,7 @@ fn let_go(set: &WorkingSet, waiting: &TaskId, id: &TaskId) -> Step<String> {
 /// Expired work is taken over by whoever claims it, or waits for an operator, as the project demands.
 fn recovery_leaf(set: &WorkingSet, id: &TaskId) -> Step<(String, String)> {
     let reason = format!("the attempt at {id} expired and nobody has taken over");
-    Ok(match project::existing(set, &id.project)?.policy.recovery {
+    Ok(match named::project(set, &id.project)?.policy.recovery {
         Recovery::Auto => (reason, format!("take it over: `tenure claim {id}`")),
         Recovery::Manual => {
             (format!("{reason}; {} recovers by hand", id.project), "ask an operator to release it".to_owned())

@@ -1,7 +1,7 @@
 //! Which labels there are.
 
 use super::lookup::parse_of_epoch;
-use super::{Rule, as_of, page_rows, project, room};
+use super::{Rule, as_of, named, page_rows, room};
 use crate::envelope::Call;
 use crate::model::limits::{PAGE_BYTES_DEFAULT, check_line};
 use crate::operation::label::{LabelList, ListLabels};
@@ -13,7 +13,7 @@ impl Rule for ListLabels {
     }
 
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<LabelList> {
-        project::existing(set, &self.project)?;
+        named::project(set, &self.project)?;
         let rows = page_rows(self.limit)?;
         let after = match &self.cursor {
             None => String::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::fields::check_lines;
 use super::view::{full, neighbours, summaries};
-use super::{Rule, as_of, page_rows, project, room};
+use super::{Rule, as_of, named, page_rows, room};
 use crate::envelope::Call;
 use crate::model::attempt::EntryKind;
 use crate::model::ids::{Epoch, TaskId, counter};
@@ -48,7 +48,7 @@ impl Rule for ShowTask {
 impl Rule for ListTasks {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<TaskList> {
         check_lines("labels", &self.labels)?;
-        project::existing(set, &self.project)?;
+        named::project(set, &self.project)?;
         let rows = page_rows(self.limit)?;
         let after = self.cursor.as_deref().map_or(Ok(0), |text| parse_cursor(text, call.epoch))?;
         let page = self.page(after, rows + 1);
@@ -137,7 +137,7 @@ pub fn parse_of_epoch<T>(text: &str, epoch: Epoch, place: impl Fn(&str) -> Optio
 impl Rule for FindTask {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<TaskAnswer> {
         check_line("alias", &self.alias)?;
-        project::existing(set, &self.project)?;
+        named::project(set, &self.project)?;
         match set.alias(&self.project, &self.alias)? {
             Some(alias) => {
                 Ok(TaskAnswer { task: full(set, call, &alias.task)?, ending: None, entries: Vec::new() })

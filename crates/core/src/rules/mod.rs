@@ -26,6 +26,7 @@ pub mod graph;
 pub mod holding;
 pub mod label;
 pub mod lookup;
+pub mod named;
 pub mod next;
 pub mod patience;
 pub mod project;

@@ -8,7 +8,7 @@ use super::finish::close_command;
 use super::queue::{reasons, total, why_not_taken};
 use super::status::can_be_closed;
 use super::view::attempt_view;
-use super::{Rule, as_of, caller, project};
+use super::{Rule, as_of, caller, named};
 use crate::envelope::Call;
 use crate::model::attempt::Attempt;
 use crate::model::ids::ProjectKey;
@@ -44,7 +44,7 @@ fn first_closable(set: &WorkingSet, project: &ProjectKey) -> Step<Option<Task>> 
 impl Rule for Next {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<NextStep> {
         let session = caller(call)?;
-        let project = project::existing(set, &self.project)?;
+        let project = named::project(set, &self.project)?;
         let held = held_by(set, call, &session.id, std::slice::from_ref(&self.project))?;
         let step = NextStep {
             do_now: String::new(),

@@ -4,13 +4,11 @@ use serde_json::json;
 
 use super::lookup::parse_of_epoch;
 use super::queue::by_status;
-use super::{Rule, as_of, page_rows, room};
+use super::{Rule, as_of, named, page_rows, room};
 use crate::envelope::Call;
 use crate::model::event::EventKind;
-use crate::model::ids::{ProjectKey, TaskId};
-use crate::model::limits::{
-    LEASE_MS_MAX, LINE_BYTES, LIST_ITEMS, PAGE_BYTES_DEFAULT, check_count, check_line,
-};
+use crate::model::ids::ProjectKey;
+use crate::model::limits::{LEASE_MS_MAX, LINE_BYTES, PAGE_BYTES_DEFAULT, check_line};
 use crate::model::project::{Binding, Policy, Project, Workflow};
 use crate::model::refusal::{Code, Refusal};
 use crate::operation::project::{
@@ -18,33 +16,6 @@ use crate::operation::project::{
     ProjectAnswer, ProjectList, ProjectView, ResolveProject, ShowProject, UnbindProject,
 };
 use crate::working_set::{About, Need, Page, Step, WorkingSet, together};
-
-/// A project that must exist.
-pub fn existing(set: &WorkingSet, key: &ProjectKey) -> Step<Project> {
-    set.project(key)?.ok_or_else(|| {
-        Refusal::not_found("project", key).next("`tenure project list` shows the projects").into()
-    })
-}
-
-/// Refuses a task beside projects that it is in none of.
-pub fn check_task(task: Option<&TaskId>, projects: &[ProjectKey]) -> Result<(), Refusal> {
-    match task {
-        Some(id) if !projects.is_empty() && !projects.contains(&id.project) => {
-            let detail = format!("{id} is in none of the projects that are named");
-            Err(Refusal::new(Code::AmbiguousProject, detail).next("name the task alone"))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// The projects that a caller names to take work from: at least one.
-pub fn named(set: &WorkingSet, keys: &[ProjectKey]) -> Step<Vec<Project>> {
-    check_count("projects", keys.len(), LIST_ITEMS)?;
-    if keys.is_empty() {
-        return Err(Refusal::new(Code::AmbiguousProject, "neither a task nor a project is named").into());
-    }
-    keys.iter().map(|key| existing(set, key)).collect()
-}
 
 impl Rule for CreateProject {
     fn scope(&self, _call: &Call) -> Vec<Need> {
@@ -155,7 +126,7 @@ impl Rule for ListProjects {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ProjectList> {
         let (keys, more) = page_of(set, call, self.limit, self.cursor.as_deref())?;
         let mut projects =
-            together(keys.iter().map(|key| existing(set, key).and_then(|project| view(set, project))))?;
+            together(keys.iter().map(|key| named::project(set, key).and_then(|project| view(set, project))))?;
         projects.truncate(room(&projects, self.limit, PAGE_BYTES_DEFAULT));
         let goes_on = more || projects.len() < keys.len();
         let last = projects.last().filter(|_| goes_on);
@@ -166,13 +137,13 @@ impl Rule for ListProjects {
 
 impl Rule for ShowProject {
     fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<ProjectAnswer> {
-        answer(set, existing(set, &self.project)?)
+        answer(set, named::project(set, &self.project)?)
     }
 }
 
 impl Rule for EditProject {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ProjectAnswer> {
-        let project = existing(set, &self.project)?;
+        let project = named::project(set, &self.project)?;
         if project.revision != self.revision {
             let detail =
                 format!("{} is at revision {}, not {}", project.key, project.revision, self.revision);
@@ -215,7 +186,7 @@ fn check_place(repository: &str, folder: &str) -> Result<(), Refusal> {
 impl Rule for BindProject {
     fn decide(&self, set: &mut WorkingSet, _call: &Call) -> Step<BindingAnswer> {
         check_place(&self.repository, &self.folder)?;
-        existing(set, &self.project)?;
+        named::project(set, &self.project)?;
         let bound =
             set.bindings_of(&self.repository)?.into_iter().find(|binding| binding.folder == self.folder);
         if let Some(bound) = bound {

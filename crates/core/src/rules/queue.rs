@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::status::is_deferred;
 use super::view::summaries;
-use super::{Rule, as_of, page_rows, project, room};
+use super::{Rule, as_of, named, page_rows, room};
 use crate::envelope::Call;
 use crate::model::ids::{Epoch, ProjectKey, TaskId, counter};
 use crate::model::limits::PAGE_BYTES_DEFAULT;
@@ -208,7 +208,7 @@ impl Rule for Ready {
     }
 
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ReadyList> {
-        project::existing(set, &self.project)?;
+        named::project(set, &self.project)?;
         let rows = page_rows(self.limit)?;
         let from = self.cursor.as_deref().map_or(Ok(Rank::FIRST), |text| parse_cursor(text, call.epoch))?;
         let window = window(set, &self.project, Source::Ready, from, rows + 1)?;

@@ -2,7 +2,7 @@
 
 use super::lookup::queues;
 use super::view::summary;
-use super::{Rule, as_of, project, room, rows_within};
+use super::{Rule, as_of, named, room, rows_within};
 use crate::envelope::Call;
 use crate::model::attempt::EntryKind;
 use crate::model::limits::{FOUND_ROWS, PAGE_BYTES_DEFAULT};
@@ -20,7 +20,7 @@ impl Rule for Search {
         let query = Query::read(&self.query)?;
         let count = rows_within(self.limit, FOUND_ROWS, "say more precisely what to look for")?;
         if let Some(key) = &self.project {
-            project::existing(set, key)?;
+            named::project(set, key)?;
         }
         let queues = queues(self.lifecycle, self.archived);
         let page = Page::Found { query: query.clone(), project: self.project.clone(), queues, count };

@@ -5,7 +5,7 @@ use super::patience::{Patience, check_wait};
 use super::record::seen;
 use super::status::status;
 use super::view::summary;
-use super::{Rule, as_of, caller, calling_session, project};
+use super::{Rule, as_of, caller, calling_session, named};
 use crate::envelope::Call;
 use crate::model::ids::{EventCursor, ProjectKey, TaskId};
 use crate::model::refusal::{Code, Refusal};
@@ -37,7 +37,7 @@ impl Rule for Wait {
         if self.after.is_some() && until != Until::Changed {
             return Err(Refusal::field("after", "has a meaning with `changed` only", "leave it out").into());
         }
-        project::check_task(self.task.as_ref(), &self.projects)?;
+        named::check_task(self.task.as_ref(), &self.projects)?;
         match &self.task {
             Some(id) => {
                 let task = set.existing_task(id)?;
@@ -57,7 +57,7 @@ impl Rule for Wait {
 }
 
 fn work(set: &WorkingSet, call: &Call, projects: &[ProjectKey], no_recovery: bool) -> Step<Waited> {
-    let projects = project::named(set, projects)?;
+    let projects = named::projects(set, projects)?;
     let task = match chosen(set, call, caller(call)?, &projects, no_recovery) {
         Err(Stop::Refused(limit)) if limit.code == Code::LimitReached => return Err(as_not_yet(*limit)),
         other => other?,
