@@ -14,7 +14,7 @@ use crate::command::{
 use crate::completion;
 use crate::context::Context;
 use crate::interrupt;
-use crate::jq::Filter;
+use crate::jq::{self, Filter};
 use crate::misuse;
 use crate::screen::Screen;
 use crate::stop::Stop;
@@ -96,6 +96,8 @@ enum Command {
     RunGuard(run::guard::Guard),
     #[command(hide = true)]
     RunStart(run::starter::Starter),
+    #[command(hide = true)]
+    JqEvaluate(jq::evaluator::Evaluate),
     Dispose(ownership::Dispose),
     Reconcile(ownership::Reconcile),
     Attempts(ownership::Attempts),
@@ -206,6 +208,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Run(run)) => run::run(*run, &context),
         Some(Command::RunGuard(guard)) => run::guard::run(&guard, &context),
         Some(Command::RunStart(starter)) => run::starter::run(&starter, &context),
+        Some(Command::JqEvaluate(_)) => jq::evaluator::run(&context),
         command => {
             // The demo cleans up first when it is interrupted.
             if !matches!(command, Some(Command::Demo(_)))
@@ -256,7 +259,13 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Init(init)) => init::run(init, context),
         Some(Command::Demo(demo)) => demo::run(&demo, context),
         Some(Command::Doctor(doctor)) => doctor::run(&doctor, context),
-        Some(Command::Serve(_) | Command::Run(_) | Command::RunGuard(_) | Command::RunStart(_)) => {
+        Some(
+            Command::Serve(_)
+            | Command::Run(_)
+            | Command::RunGuard(_)
+            | Command::RunStart(_)
+            | Command::JqEvaluate(_),
+        ) => {
             unreachable!("what has an exit code of its own is run before anything else is looked at")
         }
         Some(Command::Config(command)) => config::run(&command, context),

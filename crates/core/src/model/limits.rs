@@ -40,6 +40,8 @@ pub const RECOVERY_BYTES: usize = TEXT_BYTES;
 pub const JQ_BYTES: usize = 64 * 1024 * 1024;
 /// How long the next result of `--jq` may take, in milliseconds.
 pub const JQ_MS: u64 = 10_000;
+/// Most memory that an evaluation of `--jq` may need, in bytes.
+pub const JQ_MEMORY_BYTES: u64 = 512 * 1024 * 1024;
 /// Most names that a completion offers.
 pub const COMPLETIONS: u32 = 100;
 /// How long a completion waits for the coordinator, in milliseconds. Then it offers nothing.
