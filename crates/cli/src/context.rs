@@ -328,7 +328,7 @@ impl Context {
                 Code::AmbiguousProject,
                 format!("no project is named and {} is bound to none", checkout.top.display()),
             )
-            .next(project_key::init_command(&checkout.top))
+            .next(project_key::next_step(&checkout))
             .next("name it with --project KEY; `tenure project list` shows them")
             .into()),
         }

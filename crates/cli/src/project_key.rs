@@ -1,8 +1,12 @@
-//! The project key that a folder's name suggests.
+//! The project key that a folder's name suggests, and whether a checkout can be bound to a project at all.
 
 use std::path::Path;
 
+use tenure_client::repository::Checkout;
 use tenure_core::model::ids::ProjectKey;
+use tenure_core::model::limits::{LINE_BYTES, check_line};
+
+use crate::stop::{Stop, usage};
 
 /// Most characters of a key.
 const KEY_CHARACTERS: usize = 16;
@@ -16,8 +20,30 @@ pub fn suggested(top: &Path) -> Option<ProjectKey> {
     short.trim_end_matches('-').parse().ok()
 }
 
+/// The surest name of a checkout's repository that a project can be bound to.
+pub fn bindable(checkout: &Checkout) -> Result<&str, Stop> {
+    let plain = checkout.identities.iter().find(|name| check_line("repository", name).is_ok());
+    plain.map(String::as_str).ok_or_else(|| {
+        let what = format!(
+            "{} can be bound to no project: the path of its Git directory is no text, has a control character or \
+             has more than {LINE_BYTES} bytes",
+            checkout.top.display()
+        );
+        usage(what, UNBINDABLE)
+    })
+}
+
+/// What to do where a checkout cannot be bound.
+const UNBINDABLE: &str = "name projects with --project KEY (`tenure project create KEY` makes one), or give the folder \
+    a short plain path";
+
+/// What to do in a checkout that is bound to no project.
+pub fn next_step(checkout: &Checkout) -> String {
+    if bindable(checkout).is_ok() { init_command(&checkout.top) } else { UNBINDABLE.to_owned() }
+}
+
 /// The command that binds a checkout, to be typed as it stands where the folder's name allows.
-pub fn init_command(top: &Path) -> String {
+fn init_command(top: &Path) -> String {
     format!("tenure init {}", suggested(top).as_ref().map_or("KEY", ProjectKey::as_str))
 }
 

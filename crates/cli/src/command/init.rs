@@ -47,6 +47,8 @@ pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
     let checkout = context.checkout().ok_or_else(|| {
         usage("this folder lies in no Git checkout", "run `git init` first, or name projects with --project")
     })?;
+    // What cannot be bound is refused before a project is made for it.
+    let place = project_key::bindable(&checkout)?;
     let bound = context.binding(&checkout)?;
     let is_named = init.key.is_some();
     let key = match (init.key, &bound) {
@@ -80,7 +82,7 @@ pub fn run(init: Init, context: &Context) -> Result<(), Stop> {
         let policy = PolicyInput { workflow: Some(Workflow::Simple), ..PolicyInput::default() };
         context.call(&CreateProject { key: key.clone(), name: init.name, policy })?;
     }
-    let repository = bound.as_ref().map_or(&checkout.identities[0], |bound| &bound.repository).clone();
+    let repository = bound.as_ref().map_or(place, |bound| bound.repository.as_str()).to_owned();
     if bound.is_none() {
         let bind =
             BindProject { project: key.clone(), repository: repository.clone(), folder: String::new() };

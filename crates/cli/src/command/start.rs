@@ -34,7 +34,7 @@ pub fn run(context: &Context) -> Result<(), Stop> {
             }
             None => (
                 format!("{} is bound to no project", checkout.top.display()),
-                project_key::init_command(&checkout.top),
+                project_key::next_step(&checkout),
             ),
         },
     };

@@ -184,3 +184,32 @@ fn an_export_and_its_import_into_another_fleet() {
     );
     check("an_export", &[exported, own, seen].concat());
 }
+
+#[test]
+fn a_checkout_that_cannot_be_bound_leaves_no_project_behind_and_is_not_told_to_try() {
+    let place = Place::new();
+    let long = vec!["x".repeat(200); 5].join("/");
+    for name in ["bell\u{7}".to_owned(), long] {
+        let folder = place.root.path().join(name);
+        std::fs::create_dir_all(folder.join(".git")).expect("created");
+        std::fs::write(folder.join(".git/HEAD"), "ref: refs/heads/main\n").expect("written");
+        let run = |words: &[&str]| {
+            let ran = place.command("ada", words).current_dir(&folder).output().expect("runs");
+            let said = String::from_utf8([ran.stdout, ran.stderr].concat()).expect("text");
+            (ran.status.code(), said)
+        };
+        for (words, exit) in [(&["init", "afc"][..], 1), (&["ready"], 8), (&["init"], 1)] {
+            let (code, said) = run(words);
+            assert_eq!(code, Some(exit), "{words:?}: {said}");
+            assert!(said.contains("next:  name projects with --project KEY"), "{words:?}: {said}");
+            assert!(!said.contains("tenure init"), "{words:?}: {said}");
+        }
+        let (code, said) = run(&[]);
+        assert!(code == Some(0) && !said.contains("tenure init"), "{said}");
+    }
+    assert_eq!(place.json("ada", &["project", "list"])["projects"].as_array().map(Vec::len), Some(0));
+    place.ok("ada", &["project", "create", "afc"]);
+    let folder = place.root.path().join("bell\u{7}");
+    let ready = place.command("ada", &["ready", "--project", "afc"]).current_dir(&folder).output();
+    assert!(ready.expect("runs").status.success(), "what is told helps");
+}
