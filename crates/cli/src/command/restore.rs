@@ -1,4 +1,4 @@
-//! `tenure restore`: a backup in the place of the store. It needs no daemon, and refuses to work beside one.
+//! `tenure restore`: a backup in the place of the store. It needs no daemon; beside one it looks, and changes nothing.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use super::backup::{absolute, fields};
 use crate::context::Context;
 use crate::progress::Progress;
 use crate::render::{Page, joined};
+use crate::shell;
 use crate::stop::Stop;
 
 /// How long a daemon that was ended may take to close its store: longer than it gives what was asked of it.
@@ -39,8 +40,8 @@ pub struct Restore {
     /// Do it; without, only a report says what would be done
     #[arg(long)]
     confirm: bool,
-    /// End the daemon that serves the store, and let nobody start another one until it is done
-    #[arg(long, requires = "confirm")]
+    /// With --confirm: end the daemon that serves the store, and let nobody start another one until it is done
+    #[arg(long)]
     stop: bool,
 }
 
@@ -63,6 +64,8 @@ struct Report<'a> {
     event: EventNumber,
     /// What the store that was there is called now.
     kept_as: Option<&'a Path>,
+    /// Whether a daemon serves the store that is there.
+    served: bool,
     /// What to do next.
     next: &'a str,
 }
@@ -74,22 +77,32 @@ pub fn run(wish: &Restore, context: &Context) -> Result<(), Stop> {
     let file = absolute(&wish.file)?;
     // Whoever works or waits there would start a daemon in between.
     let _nobody_starts_one = if wish.confirm { Some(autostart::hold_off(&store)?) } else { None };
-    if wish.stop {
-        context.client()?.end_daemon()?;
-    }
+    let whole = format!("tenure restore {} --confirm --stop", shell::word(&wish.file.to_string_lossy()));
     let progress = Progress::of(&context.screen, "reading the backup");
     let heard = &mut |so_far| progress.tell_backup(so_far);
     let done = match (wish.confirm, wish.stop) {
         (false, _) => plan(&store, &file, &MachineClocks, heard),
         (true, false) => restore(&store, &file, &MachineClocks, heard),
-        (true, true) => once_it_is_gone(|| restore(&store, &file, &MachineClocks, heard)),
+        (true, true) => {
+            // A daemon is ended only for a backup that can take the place of its store.
+            plan(&store, &file, &MachineClocks, heard).map_err(Refusal::from)?;
+            context.client()?.end_daemon()?;
+            once_it_is_gone(|| restore(&store, &file, &MachineClocks, heard))
+        }
     };
     drop(progress);
-    let plan = done.map_err(Refusal::from)?;
-    let next = if wish.confirm {
-        "work goes on; take a backup soon: this one is of an earlier epoch now"
-    } else {
-        "nothing was changed; repeat the command with --confirm to restore"
+    let plan = done.map_err(|error| {
+        let is_served = matches!(error, BackupError::Folder(FolderError::InUse(_)));
+        let mut refusal = Refusal::from(error);
+        if is_served && !wish.stop {
+            refusal.next_actions.insert(0, whole.clone());
+        }
+        refusal
+    })?;
+    let next = match (wish.confirm, plan.is_served) {
+        (true, _) => "work goes on; take a backup soon: this one is of an earlier epoch now",
+        (false, false) => "nothing was changed; repeat the command with --confirm to restore",
+        (false, true) => &format!("nothing was changed; `{whole}` ends the daemon first, and restores"),
     };
     context.print_own(&report(&plan, wish.confirm, next), &shown(&plan, wish.confirm, next))
 }
@@ -120,6 +133,7 @@ fn report<'a>(plan: &'a Plan, applied: bool, next: &'a str) -> Report<'a> {
         epoch: plan.epoch,
         event: plan.event,
         kept_as: plan.kept_as.as_deref(),
+        served: plan.is_served,
         next,
     }
 }

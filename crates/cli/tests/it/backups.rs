@@ -99,6 +99,50 @@ fn a_restore_that_ends_the_daemon_is_not_raced_by_who_works_or_waits_there() {
 }
 
 #[test]
+fn what_would_be_lost_is_told_while_a_daemon_serves_the_store() {
+    let (place, file) = backed_up();
+    place.task("after the backup", &[]);
+    let daemon = place.daemon();
+    let told = place.ok("ada", &["restore", word(&file)]).out;
+    assert!(told.contains("1 task_created") && told.contains("--confirm --stop` ends the daemon"), "{told}");
+    let some = place.json("ada", &["restore", word(&file), "--stop"]);
+    assert_eq!((&some["applied"], &some["served"]), (&false.into(), &true.into()), "only a look");
+    assert_eq!(some["present"]["lost"]["kinds"]["task_created"], 1);
+    let refused = ends(&place, &["restore", word(&file), "--confirm"], 3, "in_use");
+    let next = refused["next_actions"][0].as_str().expect("a step");
+    assert_eq!(next, format!("tenure restore {} --confirm --stop", word(&file)));
+    assert_eq!(place.daemon(), daemon, "it goes on");
+    let words: Vec<&str> = next.split(' ').skip(1).collect();
+    assert!(place.ok("ada", &words).out.starts_with("the store was restored"));
+}
+
+#[test]
+fn a_daemon_is_not_ended_for_a_backup_that_cannot_be_restored() {
+    let (place, file) = backed_up();
+    let daemon = place.daemon();
+    let damaged = place.root.path().join("damaged.db");
+    let mut bytes = std::fs::read(&file).expect("bytes");
+    bytes.push(0);
+    std::fs::write(&damaged, bytes).expect("written");
+    std::fs::copy(place.root.path().join("backup.db.json"), place.root.path().join("damaged.db.json"))
+        .expect("copied");
+    let alone = place.root.path().join("alone.db");
+    std::fs::copy(&file, &alone).expect("copied");
+    let other = Place::bound();
+    other.ok("ada", &["backup", "create", "../other.db"]);
+    let foreign = other.root.path().join("other.db");
+    for (backup, exit, code) in [
+        (place.root.path().join("missing.db"), 7, "not_found"),
+        (damaged, 1, "invalid_input"),
+        (alone, 7, "not_found"),
+        (foreign, 8, "state_conflict"),
+    ] {
+        ends(&place, &["restore", word(&backup), "--confirm", "--stop"], exit, code);
+        assert_eq!(place.daemon(), daemon, "it goes on");
+    }
+}
+
+#[test]
 fn the_store_s_own_names_are_no_backups() {
     let (place, file) = backed_up();
     let own = place.state().join("tenure.db.restoring");

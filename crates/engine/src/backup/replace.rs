@@ -48,6 +48,8 @@ pub struct Plan {
     pub is_known: bool,
     /// What the present store will be called, if there is one.
     pub kept_as: Option<PathBuf>,
+    /// Whether a daemon has the present store open. It goes on meanwhile, so more may be lost than is told.
+    pub is_served: bool,
 }
 
 /// The store that a backup takes the place of.
@@ -59,15 +61,23 @@ pub struct Present {
     pub lost: Lost,
 }
 
-/// What is in a folder, held against daemons.
+/// How a folder is looked at.
+enum Access {
+    /// Held against daemons, if there is a store.
+    Alone(Option<Hold>),
+    /// Beside the daemon that has the store open, and only to read.
+    Beside,
+}
+
+/// What is in a folder.
 struct Place {
     database: PathBuf,
     floors: Floors,
     plan: Plan,
-    _hold: Option<Hold>,
+    _access: Access,
 }
 
-/// Says what a restore would do, and does nothing. `heard` hears how far it is.
+/// Says what a restore would do, and does nothing, also where a daemon serves the store. `heard` hears how far it is.
 pub fn plan(
     folder: &Path,
     file: &Path,
@@ -75,7 +85,11 @@ pub fn plan(
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Plan, BackupError> {
     let manifest = verified(folder, file, heard)?;
-    examine(folder, file, manifest, clocks).map(|place| place.plan)
+    let access = match hold_existing(folder) {
+        Err(FolderError::InUse(_)) => Access::Beside,
+        held => Access::Alone(held.map_err(BackupError::Folder)?),
+    };
+    examine(folder, file, manifest, clocks, access).map(|place| place.plan)
 }
 
 /// Restores a backup: all of it, or nothing. `heard` hears how far it is, and of each step when it is done.
@@ -88,7 +102,8 @@ pub fn restore(
     let manifest = verified(folder, file, heard)?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(BackupError::folder(folder))?;
     let _no_daemon_starts = daemons_lock(folder)?;
-    let Place { database, floors, plan, _hold } = examine(folder, file, manifest, clocks)?;
+    let access = Access::Alone(hold_existing(folder).map_err(BackupError::Folder)?);
+    let Place { database, floors, plan, _access } = examine(folder, file, manifest, clocks, access)?;
 
     let copy = beside(&database, RESTORING);
     clear(&copy)?;
@@ -139,15 +154,19 @@ fn daemons_lock(folder: &Path) -> Result<File, BackupError> {
     }
 }
 
-/// Looks at what is there, and takes its lock.
+/// Looks at what is there.
 fn examine(
     folder: &Path,
     file: &Path,
     manifest: Manifest,
     clocks: &dyn Clocks,
+    access: Access,
 ) -> Result<Place, BackupError> {
-    let hold = hold_existing(folder).map_err(BackupError::Folder)?;
-    let database = hold.as_ref().map_or_else(|| database_in(folder), |hold| hold.database().to_owned());
+    let role = match &access {
+        Access::Alone(hold) => hold.as_ref().map(|_| Role::Writer),
+        Access::Beside => Some(Role::Reader),
+    };
+    let database = database_in(folder);
     let marker = folder.join(FLEET_MARKER);
     match fs::read_to_string(&marker) {
         Ok(noted) => refuse_foreign(&manifest, noted.trim())?,
@@ -157,7 +176,7 @@ fn examine(
     let mut backup = Sqlite::open_whole(file).map_err(BackupError::store(file))?;
     let known = floors::read(&mut backup).map_err(BackupError::store(file))?;
     let before = fleet::existing_of_any_schema(&mut backup).map_err(BackupError::store(file))?;
-    let (present, unreadable, told) = match hold.as_ref().map(|_| meet(&database, &mut backup)) {
+    let (present, unreadable, told) = match role.map(|role| meet(&database, role, &mut backup)) {
         None => (None, None, Told::Nothing),
         Some(Ok((present, floors))) => {
             let told = Told::by(floors, present.lost.unknown_here);
@@ -174,15 +193,16 @@ fn examine(
     let floors = Floors::after(known, before.wall, told, wall);
     let next = next_epoch(&before, &floors, wall);
     let (epoch, event) = (next.epoch, EventNumber(next.event.0 + 1));
-    let kept_as = hold.is_some().then(|| free_name(&database, epoch));
-    let plan = Plan { manifest, present, unreadable, epoch, event, is_known, kept_as };
-    Ok(Place { database, floors, plan, _hold: hold })
+    let kept_as = role.is_some().then(|| free_name(&database, epoch));
+    let is_served = matches!(access, Access::Beside);
+    let plan = Plan { manifest, present, unreadable, epoch, event, is_known, kept_as, is_served };
+    Ok(Place { database, floors, plan, _access: access })
 }
 
 /// Reads the present store beside the backup. A log that an ended daemon left is moved into the database, which loses
 /// nothing.
-fn meet(database: &Path, backup: &mut dyn Driver) -> Result<(Present, Floors), StoreError> {
-    let mut driver = Sqlite::open(database, Role::Writer)?;
+fn meet(database: &Path, role: Role, backup: &mut dyn Driver) -> Result<(Present, Floors), StoreError> {
+    let mut driver = Sqlite::open(database, role)?;
     let fleet = fleet::existing_of_any_schema(&mut driver)?;
     let lost = past::lost(&mut driver, backup)?;
     let floors = floors::read(&mut driver)?;

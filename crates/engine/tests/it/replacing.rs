@@ -55,7 +55,9 @@ fn a_store_in_use_and_another_fleet_are_left_alone() {
     let scene = Scene::new();
     scene.backed_up();
     let engine = scene.open();
-    let error = plan(&scene.state(), &scene.file(), &scene.clocks).expect_err("in use");
+    let looked = plan(&scene.state(), &scene.file(), &scene.clocks).expect("a look disturbs nobody");
+    assert!(looked.is_served && looked.present.is_some());
+    let error = scene.restore().expect_err("in use");
     assert_eq!(Refusal::from(error).code, Code::InUse);
     engine.probe().expect("undisturbed");
     close(engine);
