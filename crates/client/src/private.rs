@@ -19,6 +19,10 @@ pub const ANYTHING: u32 = 0o077;
 
 /// Creates a folder for this user alone. One that is there already must be this user's, and others may not do this.
 pub fn create_folder(folder: &Path, forbidden: u32) -> Result<(), Failure> {
+    // What stands in its place is told by its name.
+    if check_folder(folder, forbidden)? {
+        return Ok(());
+    }
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -38,6 +42,12 @@ pub fn check_folder(folder: &Path, forbidden: u32) -> Result<bool, Failure> {
         return Err(Failure::cannot_tell(
             format!("the folder {} belongs to another user, and secrets are kept in it", folder.display()),
             "name a state folder of yours with TENURE_STATE_DIR",
+        ));
+    }
+    if !found.is_dir() {
+        return Err(Failure::cannot_tell(
+            format!("{} is no folder", folder.display()),
+            "name a state folder with TENURE_STATE_DIR, or move that file away",
         ));
     }
     if found.mode() & forbidden != 0 {

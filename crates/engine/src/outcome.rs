@@ -27,7 +27,11 @@ impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Refused(refusal) => refusal,
-            Failure::CannotTell(error) => Self::new(Code::CannotTell, said(error.class)),
+            Failure::CannotTell(error) => {
+                let refusal = Self::new(Code::CannotTell, said(error.class));
+                // Asking again does not help here.
+                if error.class == Class::Corrupt { refusal.next(StoreError::DAMAGED) } else { refusal }
+            }
         }
     }
 }
@@ -48,6 +52,12 @@ fn said(class: Class) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_meets_a_damaged_store_is_told_what_finds_and_mends_it() {
+        let steps = Refusal::from(Failure::from(StoreError::corrupt("a page"))).steps().concat();
+        assert!(steps.contains("`tenure doctor --offline`") && steps.contains("`tenure restore FILE`"));
+    }
 
     #[test]
     fn what_the_store_says_never_travels() {

@@ -1,4 +1,4 @@
-//! A store that no daemon serves, looked at and left as it is.
+//! A store looked at without its daemon, and left as it is.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::OpenError;
 use crate::chain::{self, ChainReport};
 use crate::store::driver::{Driver, StoreError};
 use crate::store::fleet;
-use crate::store::folder::hold_existing;
+use crate::store::folder::{database_in, hold_existing};
 use crate::store::sqlite::Sqlite;
 
 /// What was found of a store whose every page is whole.
@@ -38,4 +38,10 @@ pub fn look(
         Ok(Looked { schema: driver.schema()?, fleet: fleet::existing_of_any_schema(&mut driver)?, record })
     };
     read().map(Some).map_err(|error| OpenError::Store(hold.database().to_owned(), error))
+}
+
+/// Checks every page of the store in a folder, also while a daemon serves it. The record is the daemon's to walk along.
+pub fn pages(folder: &Path) -> Result<(), OpenError> {
+    let database = database_in(folder);
+    Sqlite::open_whole(&database).map(drop).map_err(|error| OpenError::Store(database, error))
 }

@@ -21,16 +21,21 @@ pub fn hide_the_machine(settings: &mut insta::Settings) {
     settings.add_filter(r"\b\d+ KiB", "N KiB");
 }
 
-/// The check of this name, whatever the exit code.
-fn check(place: &Place, name: &str, words: &[&str]) -> Value {
+/// All checks, whatever the exit code.
+fn checks(place: &Place, words: &[&str]) -> Vec<Value> {
     let ran = place.run("ada", &[&["doctor", "--json"], words].concat());
     let report = ran.problem();
-    let checks = report["checks"].as_array().unwrap_or_else(|| panic!("checks: {report}"));
-    let found = checks.iter().find(|check| check["name"] == name);
-    let found = found.unwrap_or_else(|| panic!("a check `{name}`: {report}")).clone();
+    let checks = report["checks"].as_array().unwrap_or_else(|| panic!("checks: {report}")).clone();
     let failed = checks.iter().any(|check| check["ok"] == false);
     assert_eq!((ran.code, report["ok"].as_bool()), (if failed { 10 } else { 0 }, Some(!failed)));
-    found
+    checks
+}
+
+/// The check of this name, whatever the exit code.
+fn check(place: &Place, name: &str, words: &[&str]) -> Value {
+    let checks = checks(place, words);
+    let found = checks.iter().find(|check| check["name"] == name);
+    found.unwrap_or_else(|| panic!("a check `{name}`: {checks:?}")).clone()
 }
 
 /// A check that fails and says these words, with the next step, which is returned.
@@ -75,6 +80,7 @@ fn what_is_as_it_must_be_passes_and_says_what_was_looked_at() {
         "database",
         "database log",
         "write",
+        "pages",
         "record",
         "project",
         "session",
@@ -267,4 +273,80 @@ fn offline_finds_a_page_that_was_damaged() {
     let found = check(&place, "pages", &["--offline"]);
     assert_eq!(found["ok"], false, "{found}");
     assert!(found["next"].as_str().is_some_and(|next| next.contains("tenure restore FILE")), "{found}");
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_removed_and_what_it_leads_to_is_left_alone() {
+    let place = Place::bound();
+    place.stop();
+    let other = place.root.path().join("other");
+    std::fs::write(&other, "somebody's").expect("written");
+    set_mode(&other, 0o644);
+    let socket = place.state().join("tenure.sock");
+    std::fs::remove_file(&socket).ok();
+    std::os::unix::fs::symlink(&other, &socket).expect("linked");
+    obey(&fails(&place, "files", "links, which nobody follows: ", "rm "));
+    assert_eq!(other.metadata().expect("there").permissions().mode() & 0o777, 0o644);
+    passes(&place, "files");
+    passes(&place, "socket");
+}
+
+#[test]
+fn a_folder_that_its_own_user_may_not_use_is_told_by_its_mode() {
+    let place = Place::bound();
+    for mode in [0o500, 0o000] {
+        set_mode(&place.state(), mode);
+        obey(&fails(&place, "folder", &format!("(mode {mode:03o})"), "chmod 700 "));
+        passes(&place, "folder");
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_the_folder_is_told_as_one() {
+    let place = Place::new();
+    std::fs::write(place.state(), "").expect("written");
+    for name in ["folder", "daemon"] {
+        let step = fails(&place, name, "is no folder", "TENURE_STATE_DIR");
+        assert!(!step.contains("chmod"), "{step}");
+    }
+    let ran = place.run("ada", &["ready"]);
+    assert!(ran.code == 2 && ran.err.contains("is no folder"), "{}", ran.err);
+}
+
+#[test]
+fn a_folder_that_the_daemon_has_just_made_is_there() {
+    let place = Place::new();
+    passes(&place, "folder");
+}
+
+#[test]
+fn whoever_meets_a_damaged_store_is_told_what_finds_and_mends_it() {
+    let place = Place::bound();
+    place.task("one", &[]);
+    let sound = check(&place, "pages", &[]);
+    assert_eq!(sound["found"], "all whole", "also beside a daemon");
+    place.stop();
+    let database = place.state().join("tenure.db");
+    let whole = std::fs::read(&database).expect("there");
+    let mut bytes = whole.clone();
+    bytes[4 * 4096..].fill(0xa5);
+    std::fs::write(&database, &bytes).expect("written");
+    let ran = place.run("ada", &["ready"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.err.contains("`tenure doctor --offline`") && ran.err.contains("`tenure restore FILE`"),
+        "{}",
+        ran.err
+    );
+    for name in ["pages", "daemon"] {
+        let check = checks(&place, &[]).into_iter().find(|check| check["name"] == name);
+        if let Some(check) = check.filter(|check| check["ok"] == false) {
+            assert!(
+                check["next"].as_str().is_some_and(|next| next.contains("tenure restore FILE")),
+                "{check}"
+            );
+        }
+    }
+    let failed = checks(&place, &[]).iter().filter(|check| check["ok"] == false).count();
+    assert!(failed > 0, "it does not say that all is well");
 }

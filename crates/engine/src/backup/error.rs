@@ -186,8 +186,11 @@ impl BackupError {
     }
 }
 
-const DAMAGED: (Code, &str) =
-    (Code::StateConflict, "keep the backups that you have, and run `tenure audit verify`");
+const DAMAGED: (Code, &str) = (
+    Code::StateConflict,
+    "keep the backups that you have, end the daemon, look with `tenure doctor --offline`, and put \
+        one of them in the store's place with `tenure restore FILE`",
+);
 
 fn of_folder(error: &FolderError) -> (Code, &'static str) {
     match error {

@@ -117,6 +117,10 @@ impl StoreError {
         Self { class, detail: detail.into() }
     }
 
+    /// What to do about a database that is damaged.
+    pub const DAMAGED: &str = "the database is damaged: end its daemon if one runs, look with `tenure doctor --offline`, \
+        then put a backup in its place with `tenure restore FILE`";
+
     /// A stored value that no version of ours would have written.
     #[must_use]
     pub fn corrupt(detail: impl Into<String>) -> Self {

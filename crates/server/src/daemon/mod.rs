@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenure_core::wire;
-use tenure_engine::store::driver::Class;
+use tenure_engine::store::driver::{Class, StoreError};
 use tenure_engine::store::folder::FolderError;
 use tenure_engine::{Engine, OpenError};
 use tokio::sync::watch;
@@ -74,6 +74,8 @@ pub fn serve(folder: &Path, options: &Options) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(failed) => {
+            // Whoever started it may be gone, and whoever looks for the reason looks into the log.
+            tracing::error!(next = failed.next, "the daemon could not start: {}", failed.error);
             report::failed(&failed);
             return ExitCode::from(2);
         }
@@ -133,7 +135,7 @@ pub fn start(folder: &Path, options: &tenure_engine::Options) -> Result<Started,
         Present::Nobody => {}
     }
     let app = App::new(open_when_free(&folder, options, deadline)?, folder.clone())
-        .map_err(|error| Failed::new(format!("the store cannot be read: {error}"), "run `tenure doctor`"))?;
+        .map_err(|error| Failed::new(format!("the store cannot be read: {error}"), remedy_of(error.class)))?;
     let listening = socket::bind(&folder)?;
     tracing::info!(pid = std::process::id(), version = env!("CARGO_PKG_VERSION"), "ready");
     Ok(Started::Daemon(Box::new(Daemon { app, folder, listening, signals: false, finish: FINISH_TIMEOUT })))
@@ -159,9 +161,22 @@ fn open_when_free(
 fn remedy(error: &OpenError) -> &'static str {
     match error {
         OpenError::Folder(error) => error.remedy(),
-        OpenError::Store(_, error) if error.class == Class::NewerSchema => "use the newer version of tenure",
-        OpenError::Store(..) => "run `tenure doctor`",
+        OpenError::Store(_, error) => remedy_of(error.class),
         OpenError::Thread(_) => "check how many processes and threads the user may have",
+    }
+}
+
+fn remedy_of(class: Class) -> &'static str {
+    match class {
+        Class::NewerSchema => "use the newer version of tenure",
+        Class::Corrupt => StoreError::DAMAGED,
+        Class::Busy
+        | Class::Full
+        | Class::ReadOnly
+        | Class::Io
+        | Class::Lost
+        | Class::Sync
+        | Class::Other => "run `tenure doctor`",
     }
 }
 

@@ -16,6 +16,7 @@ use tenure_core::model::time::{FleetTime, WallTime};
 use tenure_core::wire;
 use tenure_engine::Failure;
 use tenure_engine::clock::{Clocks, MachineClocks};
+use tenure_engine::store::driver::{Class, StoreError};
 
 use super::app::App;
 use super::problem::Refused;
@@ -137,8 +138,13 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refus
     let (store, disk_free_bytes) = app.blocking(asked).await?;
     let store = store.map_err(|error| {
         app.store_failed(&error);
+        let next = if error.class == Class::Corrupt {
+            StoreError::DAMAGED
+        } else {
+            "look at the daemon's log and the room left on its disk"
+        };
         Refusal::new(Code::CannotTell, "a write probe of the store failed")
-            .next("look at the daemon's log and the room left on its disk")
+            .next(next)
             .fact("disk_free_bytes", disk_free_bytes)
     })?;
     Ok(response::answer(&Readiness {

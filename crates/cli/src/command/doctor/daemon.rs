@@ -12,6 +12,7 @@ use tenure_client::transport;
 use tenure_core::model::time::WallTime;
 use tenure_core::operation::record::ListEvents;
 use tenure_core::wire;
+use tenure_engine::store::driver::StoreError;
 
 use super::check::Check;
 use super::folder::open_to_others;
@@ -65,9 +66,15 @@ pub fn daemon(info: &Result<Info, Failure>, store: &Path) -> Check {
     Check::informs("daemon", found).with_next(Some(anew(info.pid)))
 }
 
-/// How the daemon's log is read.
+/// How the daemon's log is read, if there is something in it and for us.
 fn read_log(store: &Path) -> String {
-    format!("less {}", shell::path(&store.join(wire::LOG)))
+    let path = store.join(wire::LOG);
+    let log = std::fs::File::open(&path).and_then(|log| log.metadata());
+    if log.is_ok_and(|found| found.len() > 0) {
+        format!("less {}", shell::path(&path))
+    } else {
+        "mend what else failed here, and look again".to_owned()
+    }
 }
 
 /// How another daemon takes the place of this one.
@@ -98,6 +105,9 @@ pub fn socket(store: &Path, before: Before) -> Check {
             return failed(format!("{shown}: {error}"), format!("ls -l {}", shell::path(&path)));
         }
     };
+    if found.file_type().is_symlink() {
+        return failed(format!("{shown} is a link"), format!("rm {}", shell::path(&path)));
+    }
     if !found.file_type().is_socket() {
         return failed(format!("{shown} is no socket"), format!("mv {0} {0}.away", shell::path(&path)));
     }
@@ -125,7 +135,11 @@ pub fn socket(store: &Path, before: Before) -> Check {
 pub fn write(store: &Path, context: &Context) -> Result<Check, Stop> {
     Ok(match context.client()?.get("/readyz") {
         Ok(_) => Check::passed("write", "a write probe was stored"),
-        Err(failure) => Check::failed("write", failure.to_string(), read_log(store)),
+        Err(failure) => {
+            // A damaged store is told as one; of everything else the log tells more.
+            let own = failure.problem().next_actions.into_iter().find(|step| step == StoreError::DAMAGED);
+            Check::failed("write", failure.to_string(), own.unwrap_or_else(|| read_log(store)))
+        }
     })
 }
 

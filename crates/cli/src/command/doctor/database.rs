@@ -10,7 +10,7 @@ use tenure_engine::store::driver::Class;
 use tenure_engine::store::folder::{FolderError, LOG, beside, database_in};
 use tenure_engine::store::schema_known;
 use tenure_engine::store::sqlite::LOG_BYTES;
-use tenure_engine::unserved::Looked;
+use tenure_engine::unserved::{self, Looked};
 
 use super::check::Check;
 use crate::render::joined;
@@ -67,10 +67,22 @@ pub fn looked(looked: Result<Option<Looked>, OpenError>) -> Vec<Check> {
             checks.extend(record.as_ref().map(chain));
             checks
         }
-        Err(OpenError::Folder(error)) => {
-            vec![Check::failed("pages", error.to_string(), error.remedy())]
-        }
-        Err(OpenError::Store(_, error)) => {
+        Err(error) => vec![flawed(&error)],
+    }
+}
+
+/// Whether every page of a store that a daemon serves is whole.
+pub fn pages(store: &Path) -> Check {
+    match unserved::pages(store) {
+        Ok(()) => Check::passed("pages", "all whole"),
+        Err(error) => flawed(&error),
+    }
+}
+
+fn flawed(error: &OpenError) -> Check {
+    match error {
+        OpenError::Folder(error) => Check::failed("pages", error.to_string(), error.remedy()),
+        OpenError::Store(_, error) => {
             let next = match error.class {
                 Class::NewerSchema => "use the newer version of tenure",
                 Class::Corrupt => "restore a backup: tenure restore FILE",
@@ -83,11 +95,9 @@ pub fn looked(looked: Result<Option<Looked>, OpenError>) -> Vec<Check> {
                 | Class::Other => "look at the disk and the permissions of the state folder",
             };
             let known = schema_known();
-            vec![Check::failed("pages", format!("{error} (this tenure knows schema {known})"), next)]
+            Check::failed("pages", format!("{error} (this tenure knows schema {known})"), next)
         }
-        Err(OpenError::Thread(error)) => {
-            vec![Check::failed("pages", error.to_string(), "repeat the command")]
-        }
+        OpenError::Thread(error) => Check::failed("pages", error.to_string(), "repeat the command"),
     }
 }
 

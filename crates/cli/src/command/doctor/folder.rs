@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use tenure_client::{private, session_file};
-use tenure_engine::store::folder::{database_in, network_name};
+use tenure_engine::store::folder::{DATABASE, database_in, network_name};
 use tenure_engine::store::sqlite::LOG_BYTES;
 
 use super::check::Check;
@@ -20,6 +20,9 @@ const FILES_FREE_MIN: u64 = 100;
 /// How much is flushed to see how long a flush takes: a page of the store.
 const FLUSHED_BYTES: usize = 4096;
 
+/// What its user must be allowed to do with the folder: read, write and enter it.
+const ITS_USER: u32 = 0o700;
+
 /// Where the state folder is, and that it is its user's alone.
 pub fn folder(store: &Path) -> Check {
     match store.metadata() {
@@ -28,7 +31,13 @@ pub fn folder(store: &Path) -> Check {
             format!("{} belongs to another user", store.display()),
             "name another one with TENURE_STATE_DIR",
         ),
+        Ok(found) if !found.is_dir() => Check::failed(
+            "folder",
+            format!("{} is no folder", store.display()),
+            "name a folder with TENURE_STATE_DIR, or move that file away",
+        ),
         Ok(found) => open_to_others("folder", store, &found, "700")
+            .or_else(|| closed_to_its_user(store, &found))
             .unwrap_or_else(|| Check::passed("folder", store.display().to_string())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Check::informs("folder", format!("{} is not there yet", store.display()))
@@ -37,6 +46,15 @@ pub fn folder(store: &Path) -> Check {
             Check::failed("folder", format!("{}: {error}", store.display()), "make it readable for you")
         }
     }
+}
+
+/// What is said of a folder that its own user may not read, write or enter.
+fn closed_to_its_user(store: &Path, found: &Metadata) -> Option<Check> {
+    let mode = found.mode() & 0o777;
+    (mode & ITS_USER != ITS_USER).then(|| {
+        let told = format!("{} is closed to its own user (mode {mode:03o})", store.display());
+        Check::failed("folder", told, format!("chmod 700 {}", shell::path(store)))
+    })
 }
 
 /// Whether others may do anything with it.
@@ -54,16 +72,32 @@ pub fn open_to_others(name: &'static str, path: &Path, found: &Metadata, mode: &
 
 /// Every file in the state folder is for its owner alone.
 pub fn files(store: &Path) -> Option<Check> {
-    let mut open = Vec::new();
+    let (mut open, mut links) = (Vec::new(), Vec::new());
     let mut count = 0;
     for folder in [store.to_owned(), session_file::folder(store)] {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(found) = entry.metadata() else { continue };
             count += 1;
-            if is_open(&found) {
-                open.push(entry.path().display().to_string());
+            let path = entry.path().display().to_string();
+            match found.is_symlink() {
+                // The database may lie on another disk, and must be private there.
+                true if entry.file_name() == DATABASE => {
+                    open.extend(entry.path().metadata().is_ok_and(|found| is_open(&found)).then_some(path));
+                }
+                true => links.push(path),
+                false => open.extend(is_open(&found).then_some(path)),
             }
         }
+    }
+    if !links.is_empty() {
+        // A link has no mode of its own: what it leads to is not ours to close.
+        let words: Vec<_> = links.iter().map(|path| shell::word(path)).collect();
+        let next = format!("rm {}", words.join(" "));
+        return Some(Check::failed(
+            "files",
+            format!("links, which nobody follows: {}", links.join(", ")),
+            next,
+        ));
     }
     match (count, open.is_empty()) {
         (0, _) => None,
@@ -154,11 +188,13 @@ pub fn flush(store: &Path) -> Option<Check> {
     };
     Some(match flushed() {
         Ok(ms) => Check::informs("flush", format!("a flush takes {ms:.1} ms, and a commit needs one")),
-        Err(error) => Check::failed(
-            "flush",
-            format!("nothing can be written in {}: {error}", store.display()),
-            format!("look at the disk: df -h {}", shell::path(store)),
-        ),
+        Err(error) => {
+            let next = match error.kind() {
+                std::io::ErrorKind::PermissionDenied => format!("chmod 700 {}", shell::path(store)),
+                _ => format!("look at the disk: df -h {}", shell::path(store)),
+            };
+            Check::failed("flush", format!("nothing can be written in {}: {error}", store.display()), next)
+        }
     })
 }
 

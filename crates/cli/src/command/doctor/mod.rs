@@ -28,7 +28,7 @@ use crate::terminal::Style;
 #[command(after_help = "Every check that fails names the next step, and the exit code is 10 then.\n\
     Without --offline a daemon is started if none runs.")]
 pub struct Doctor {
-    /// Leave out the walk along the whole record
+    /// Leave out the walk along the whole record, and the pages of a store that a daemon serves
     #[arg(long)]
     quick: bool,
     /// Look at a store that no daemon serves, page by page, and start none
@@ -44,9 +44,10 @@ pub fn run(doctor: &Doctor, context: &Context) -> Result<(), Stop> {
     let mut checks = vec![daemon::version()];
     let known = match context.store() {
         Ok(store) => {
-            checks.extend(place(&store));
             let looked = if doctor.offline { unserved_store } else { served_store };
             let (found, fleet) = looked(&store, doctor, context)?;
+            // A daemon that was started just now has made the folder.
+            checks.extend(place(&store));
             checks.extend(found);
             fleet.map(|fleet| (store, fleet))
         }
@@ -113,6 +114,10 @@ fn served_store(store: &Path, doctor: &Doctor, context: &Context) -> Result<Foun
     checks.extend(database::log(store, Some(info.pid)));
     checks.push(daemon::write(store, context)?);
     if !doctor.quick {
+        let progress = Progress::of(&context.screen, "checking the pages of the store");
+        let pages = database::pages(store);
+        drop(progress);
+        checks.push(pages);
         checks.push(daemon::record(context)?);
     }
     checks.push(caller::project(context));
