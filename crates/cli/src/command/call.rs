@@ -40,7 +40,7 @@ pub fn run(call: &Call, context: &Context) -> Result<(), Stop> {
         usage(format!("there is no operation `{}`", call.operation), next)
     })?;
     let text = match call.input.as_str() {
-        "-" => long_text::read_file(Path::new("-"), 2 * IMPORT_BYTES)?,
+        "-" => long_text::read_file(Path::new("-"), 2 * IMPORT_BYTES, long_text::SHORTEN)?,
         text => text.to_owned(),
     };
     let input = json::read(text.as_bytes())?;

@@ -52,11 +52,21 @@ pub struct Tenure {
 
 /// Runs one.
 pub fn run(command: &Command, context: &Context) -> Result<(), Stop> {
-    let (format, file, apply) = match command {
-        Command::Beads(beads) => (ImportFormat::Beads, &beads.file, beads.apply),
-        Command::Tenure(tenure) => (ImportFormat::Tenure, &tenure.file, tenure.apply),
+    let (format, file, apply, shorter) = match command {
+        Command::Beads(beads) => (
+            ImportFormat::Beads,
+            &beads.file,
+            beads.apply,
+            "export fewer issues at once; an edge to an issue of another file is told, and blocks nothing",
+        ),
+        Command::Tenure(tenure) => (
+            ImportFormat::Tenure,
+            &tenure.file,
+            tenure.apply,
+            "export fewer projects at once: `tenure export jsonl --project KEY`",
+        ),
     };
-    let text = long_text::read_file(file, IMPORT_BYTES)?;
+    let text = long_text::read_file(file, IMPORT_BYTES, shorter)?;
     let project = match command {
         Command::Beads(beads) => Some(context.project(beads.project.as_ref())?),
         Command::Tenure(tenure) => tenure.project.clone(),

@@ -134,6 +134,28 @@ fn another_format_and_a_newer_version_are_told() {
 }
 
 #[test]
+fn a_newer_version_asks_for_a_newer_program_and_a_torn_file_is_told_as_one() {
+    let newer = refused(&sealed_as(&header().replace("\"version\":1", "\"version\":2"), &[]));
+    assert!(newer.next_actions.concat().contains("upgrade tenure"), "{newer:?}");
+    let torn = refused(&(sealed(&lines()) + "\0\0\0"));
+    assert!(torn.detail.contains("NUL bytes"), "{torn:?}");
+}
+
+#[test]
+fn what_another_tracker_wrote_is_taken_also_beyond_the_limits_of_a_caller() {
+    let mut lines = lines();
+    for (field, value) in [
+        ("created_at", json!(-1)),
+        ("labels", json!(vec!["x"; 101])),
+        ("imported", json!({ "status": "open" })),
+    ] {
+        lines[1][field] = value;
+    }
+    lines[5]["created_at"] = json!(-1);
+    Store::new().apply_fleet(&sealed(&lines)).expect("it was kept as it was");
+}
+
+#[test]
 fn a_made_up_line_is_refused_with_its_number_and_the_reason() {
     let change = |place: usize, field: &str, value: Value| {
         let mut lines = lines();
@@ -168,6 +190,16 @@ fn a_made_up_line_is_refused_with_its_number_and_the_reason() {
         (change(1, "created_at", json!(i64::MAX)), 3, "created_at: "),
         (change(1, "deferred_until", json!(i64::MAX - 1)), 3, "deferred_until: "),
         (change(1, "revision", json!(-1)), 3, "revision"),
+        (change(1, "revision", json!(0)), 3, "revision: 0 is not a number"),
+        (change(1, "revision", json!(u64::MAX)), 3, "revision: 18446744073709551615 is not"),
+        (change(0, "revision", json!(0)), 2, "revision: 0 is not a number"),
+        (change(0, "created_at", json!(-1)), 2, "created_at: -1 is before 1970"),
+        (change(1, "created_at", json!(-1)), 3, "created_at: -1 is before 1970"),
+        (change(1, "updated_at", json!(-1)), 3, "updated_at: -1 is before 1970"),
+        (change(5, "created_at", json!(-1)), 7, "created_at: -1 is before 1970"),
+        (change(6, "at", json!(-1)), 8, "at: -1 is before 1970"),
+        (change(1, "labels", json!([""])), 3, "labels is empty"),
+        (change(1, "labels", json!(vec!["x"; 101])), 3, "labels has 101 entries"),
         (change(1, "id", json!("xyz-1")), 3, "its project xyz is not in the file"),
         (change(0, "name", json!("a\nb")), 2, "control character"),
         (change(4, "on", json!("afc-3")), 6, "afc-3 is not in the file"),

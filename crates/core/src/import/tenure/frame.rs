@@ -20,6 +20,14 @@ pub(super) struct Framed<'a> {
 pub(super) fn open(text: &str) -> Result<Framed<'_>, Refusal> {
     let mut lines: Vec<(u64, &str)> = (1..).zip(text.split_inclusive('\n')).collect();
     let refused = |line: u64| move |wrong: Wrong| malformed(line, &wrong);
+    if let Some((number, _)) = lines.iter().find(|(_, line)| line.contains('\0')) {
+        return Err(malformed(*number, "it has NUL bytes, as a file that a disk did not keep"));
+    }
+    if let Some(version) = lines.first().and_then(|(_, line)| newer(line)) {
+        let wrong =
+            format!("it is written in version {version} of the format, and this program knows {VERSION}");
+        return Err(crate::import::malformed(1, &wrong, "upgrade tenure, here and its daemon"));
+    }
     let fleet =
         lines.first().ok_or_else(|| "the file is empty".to_owned()).and_then(|(_, line)| header(line));
     let fleet = fleet.map_err(refused(1))?;
@@ -41,6 +49,12 @@ pub(super) fn open(text: &str) -> Result<Framed<'_>, Refusal> {
     Ok(Framed { fleet, lines })
 }
 
+/// The version of a format that this program does not know yet.
+fn newer(line: &str) -> Option<u64> {
+    let value = value(line, EXPORT_DEPTH).ok().filter(|value| value["format"] == FORMAT)?;
+    value["version"].as_u64().filter(|version| *version > u64::from(VERSION))
+}
+
 fn header(line: &str) -> Result<String, Wrong> {
     let other = || format!("this is no export of Tenure: it does not begin with the format {FORMAT}");
     let value = value(line, EXPORT_DEPTH).map_err(|_| other())?;
@@ -48,11 +62,6 @@ fn header(line: &str) -> Result<String, Wrong> {
         return Err(other());
     }
     match value["version"].as_u64() {
-        Some(version) if version > u64::from(VERSION) => {
-            return Err(format!(
-                "it is written in version {version} of the format, and this program knows {VERSION}"
-            ));
-        }
         Some(1) => {}
         _ => return Err("it has no version of the format that there ever was".to_owned()),
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::task::is_from_a_tracker;
 use crate::import::{Wrong, value};
 use crate::json;
 use crate::model::attempt::Entry;
@@ -98,14 +99,16 @@ impl Records {
     }
 
     /// A task that is named must be in the file.
-    fn known(&self, id: &TaskId) -> Result<(), Wrong> {
-        if self.tasks.contains_key(id) { Ok(()) } else { Err(format!("{id} is not in the file")) }
+    fn known(&self, id: &TaskId) -> Result<&TaskLine, Wrong> {
+        let found = self.tasks.get(id).map(|task| &task.line);
+        found.ok_or_else(|| format!("{id} is not in the file"))
     }
 
     fn project(&mut self, number: u64, line: ProjectLine) -> Result<(), Wrong> {
         self.in_order(Key::Project(line.key.clone()))?;
         check_line("name", &line.name).map_err(|refusal| refusal.detail)?;
-        moment("created_at", line.created_at)?;
+        revision(line.revision)?;
+        of_a_fleet("created_at", line.created_at)?;
         self.projects.insert(line.key.clone(), Numbered { number, line });
         Ok(())
     }
@@ -118,8 +121,10 @@ impl Records {
         if self.tasks.len() == IMPORT_RECORDS {
             return Err(format!("the file has more than {IMPORT_RECORDS} tasks"));
         }
-        moment("created_at", line.created_at)?;
-        moment("updated_at", line.updated_at)?;
+        revision(line.revision)?;
+        let noted = noted(&line);
+        noted("created_at", line.created_at)?;
+        noted("updated_at", line.updated_at)?;
         if let Some(until) = line.deferred_until.filter(|until| *until != DEFERRED_WITHOUT_DATE) {
             moment("deferred_until", until)?;
         }
@@ -134,7 +139,9 @@ impl Records {
             return Err(format!("{} would have a relation to itself", line.task));
         }
         match (line.outside, self.projects.contains_key(&line.on.project)) {
-            (None, _) => self.known(&line.on)?,
+            (None, _) => {
+                self.known(&line.on)?;
+            }
             (Some(_), false) => {}
             (Some(_), true) => {
                 return Err(format!("{} is told to be outside, and its project is in the file", line.on));
@@ -146,17 +153,16 @@ impl Records {
 
     fn blocker(&mut self, line: BlockerLine) -> Result<(), Wrong> {
         self.in_order(Key::Blocker(line.task.clone(), line.number))?;
-        self.known(&line.task)?;
-        moment("created_at", line.created_at)?;
-        line.resolved_at.map_or(Ok(()), |at| moment("resolved_at", at))?;
+        let noted = noted(self.known(&line.task)?);
+        noted("created_at", line.created_at)?;
+        line.resolved_at.map_or(Ok(()), |at| noted("resolved_at", at))?;
         self.written.entry(line.task.clone()).or_default().blockers.push(line);
         Ok(())
     }
 
     fn entry(&mut self, line: Entry) -> Result<(), Wrong> {
         self.in_order(Key::Entry(line.number))?;
-        self.known(&line.task)?;
-        moment("at", line.at)?;
+        noted(self.known(&line.task)?)("at", line.at)?;
         self.written.entry(line.task.clone()).or_default().entries.push(line);
         Ok(())
     }
@@ -211,6 +217,28 @@ fn moment(field: &str, at: WallTime) -> Result<(), Wrong> {
         Ok(())
     } else {
         Err(format!("{field}: {} is no moment before the year 10000", at.0))
+    }
+}
+
+/// What is said of the moments of a task: those of another tracker were kept as they were.
+fn noted(task: &TaskLine) -> fn(&str, WallTime) -> Result<(), Wrong> {
+    if is_from_a_tracker(task) { moment } else { of_a_fleet }
+}
+
+/// The same of a moment that a fleet noted itself.
+fn of_a_fleet(field: &str, at: WallTime) -> Result<(), Wrong> {
+    if at.0 < 0 {
+        return Err(format!("{field}: {} is before 1970, and no fleet has noted such a moment", at.0));
+    }
+    moment(field, at)
+}
+
+/// Refuses what no count of edits is. The first of them makes the record.
+fn revision(revision: u64) -> Result<(), Wrong> {
+    if (1..=i64::MAX.unsigned_abs()).contains(&revision) {
+        Ok(())
+    } else {
+        Err(format!("revision: {revision} is not a number of 1 to {}", i64::MAX))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::model::ids::{TaskId, counter};
 use crate::model::limits::{LINE_BYTES, LIST_ITEMS, TEXT_BYTES, excerpt};
 use crate::model::task::{Details, Lifecycle, Resolution};
 use crate::mutant::Mutant;
+use crate::rules::fields::check_lines;
 
 /// The longest title that any import stores, in characters.
 const TITLE_CHARS: usize = 500;
@@ -109,6 +110,10 @@ fn check(line: &TaskLine) -> Result<(), Wrong> {
     }
     if line.requires.len() > LIST_ITEMS {
         return Err(format!("requires: it has more than {LIST_ITEMS} entries"));
+    }
+    // Other trackers have labels of any kind, and they were kept.
+    if !is_from_a_tracker(line) {
+        check_lines("labels", &line.details.labels).map_err(|refusal| refusal.detail)?;
     }
     let criteria = &line.details.criteria;
     let ids: BTreeSet<&str> = criteria.iter().map(|criterion| criterion.id.as_str()).collect();
