@@ -24,6 +24,11 @@ use crate::progress::{Progress, part};
 use crate::render::Page;
 use crate::stop::{Stop, usage};
 
+/// What ends the name of an export that is not whole yet.
+const DRAFT: &str = ".tenure-export-draft";
+/// How much of the file's own name is in that of its draft, which must not be too long.
+const DRAFT_NAME_BYTES: usize = 200;
+
 /// `tenure export …`.
 #[derive(Subcommand)]
 #[command(defer = true)]
@@ -99,9 +104,7 @@ fn into_file(context: &Context, projects: &[ProjectKey], file: &Path, replace: b
     context.check_own::<Written>()?;
     refuse_other(file, replace)?;
     let writing = |error: std::io::Error| unwritable(file, &error);
-    let folder = file.parent().unwrap_or(Path::new("/"));
-    let draft =
-        tempfile::Builder::new().prefix(".").suffix(".tenure-draft").tempfile_in(folder).map_err(writing)?;
+    let draft = draft(file).map_err(writing)?;
     let client = context.client()?;
     let progress = progress(context);
     let (mut out, mut failed) = (BufWriter::new(draft), None);
@@ -121,6 +124,35 @@ fn into_file(context: &Context, projects: &[ProjectKey], file: &Path, replace: b
     let draft = out.into_inner().map_err(|error| writing(error.into_error()))?;
     publish(draft, file, replace).map_err(writing)?;
     told(context, file, &whole)
+}
+
+/// A file beside the one that is meant, locked as long as this process lives. Those that killed exports to the same file
+/// left are removed.
+fn draft(file: &Path) -> std::io::Result<NamedTempFile> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{}.", &name[..name.floor_char_boundary(DRAFT_NAME_BYTES)]);
+    let is_draft = |found: &str| {
+        let random = found.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(DRAFT));
+        random.is_some_and(|random| !random.is_empty() && random.bytes().all(|b| b.is_ascii_alphanumeric()))
+    };
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && entry.file_name().to_str().is_some_and(is_draft) {
+            let left = File::options().write(true).open(entry.path());
+            // Whoever writes it holds it.
+            if left.is_ok_and(|left| left.try_lock().is_ok()) {
+                std::fs::remove_file(entry.path()).ok();
+            }
+        }
+    }
+    loop {
+        let draft = tempfile::Builder::new().prefix(&prefix).suffix(DRAFT).tempfile_in(folder)?;
+        // Another export may have taken it for one that was left, before it was locked.
+        if draft.as_file().try_lock().is_ok() && draft.path().exists() {
+            return Ok(draft);
+        }
+    }
 }
 
 /// Gives a draft its name, durably.

@@ -103,3 +103,38 @@ fn an_altered_file_is_refused_by_line_and_changes_nothing() {
     }
     assert_eq!(other.json("ada", &["project", "list"])["projects"], Value::Array(Vec::new()));
 }
+
+#[test]
+fn what_a_killed_export_left_beside_its_file_is_removed_by_the_next() {
+    let place = Place::bound();
+    let names = [
+        (".e.jsonl.AbC123.tenure-export-draft", false),
+        (".e.jsonl.held99.tenure-export-draft", true),
+        (".other.jsonl.AbC123.tenure-export-draft", true),
+        (".e.jsonl.mine.txt", true),
+    ];
+    for (name, _) in names {
+        std::fs::write(path(&place, name), "half").expect("written");
+    }
+    let held = std::fs::File::open(path(&place, names[1].0)).expect("there");
+    held.lock().expect("locked");
+    place.ok("ada", &["export", "jsonl", "--output", "../e.jsonl"]);
+    for (name, stays) in names {
+        assert_eq!(path(&place, name).exists(), stays, "{name}");
+    }
+    place.ok("ada", &["export", "jsonl", "--output", &format!("../{}", "x".repeat(250))]);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_refused_with_what_helps() {
+    let place = Place::bound();
+    let file = path(&place, "large.jsonl");
+    std::fs::File::create(&file).and_then(|file| file.set_len(33 << 20)).expect("made");
+    let word = file.to_str().expect("text");
+    let ran = place.run("ada", &["import", "tenure", word]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.contains("longer than 33554432 bytes"), "{}", ran.err);
+    assert!(ran.err.contains("next:  export fewer projects at once"), "{}", ran.err);
+    let ran = place.run("ada", &["import", "beads", word]);
+    assert!(ran.err.contains("next:  export fewer issues at once"), "{}", ran.err);
+}
