@@ -10,12 +10,13 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use clap::{Arg, Command};
+use clap::{Arg, Command, ValueHint};
 use clap_complete::CompleteEnv;
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use tenure_client::call::Client;
 use tenure_client::place::{self, Wish};
 use tenure_client::repository;
+use tenure_core::model::glyphs::is_ignorable;
 use tenure_core::model::ids::{PrincipalName, ProjectKey, TaskId};
 use tenure_core::model::limits::{COMPLETION_MS, COMPLETIONS, PAGE_ROWS, counted};
 use tenure_core::model::task::Lifecycle;
@@ -85,9 +86,32 @@ fn with_candidates(argument: Arg, command: &str, topics: &[Name]) -> Arg {
         (_, _) if is(TypeId::of::<TaskId>()) => tasks,
         (_, _) if is(TypeId::of::<ProjectKey>()) => projects,
         (_, _) if is(TypeId::of::<PrincipalName>()) => session_names,
-        (_, _) => return argument,
+        (_, _) => return with_files(argument),
     };
     argument.add(ArgValueCompleter::new(move |typed: &OsStr| candidates(typed, source)))
+}
+
+/// Files by the words of the same rule as all names: what a repository calls its files is somebody else's text too.
+fn with_files(argument: Arg) -> Arg {
+    let files = match argument.get_value_hint() {
+        ValueHint::AnyPath => PathCompleter::any(),
+        ValueHint::FilePath => PathCompleter::file(),
+        ValueHint::DirPath => PathCompleter::dir(),
+        // open set: the hints are clap's.
+        _ => return argument,
+    };
+    argument.add(ArgValueCompleter::new(move |typed: &OsStr| {
+        let mut found = files.complete(typed);
+        found.retain(|candidate| candidate.get_value().to_str().is_some_and(is_inert));
+        found
+    }))
+}
+
+/// Whether a word means itself in every shell wherever it is put. Most of the scripts put a candidate into the line as
+/// it is, so whatever a shell would expand, run, split or take for an option is not offered.
+fn is_inert(word: &str) -> bool {
+    let means_itself = |c: char| (c.is_alphanumeric() && !is_ignorable(c)) || "_./-:+=@".contains(c);
+    word.starts_with(|c: char| c.is_alphanumeric() || "_./".contains(c)) && word.chars().all(means_itself)
 }
 
 /// What a source has found until its time was up, as far as it continues what was typed.
@@ -110,12 +134,12 @@ struct Found {
 }
 
 impl Found {
-    /// Takes a name if it continues what was typed, and says whether more are wanted.
+    /// Takes a name if it continues what was typed and can be put into a line as it is, and says whether more are wanted.
     fn offer(&mut self, name: &str, what: &str) -> bool {
-        if name.starts_with(&self.typed) && self.left > 0 {
+        if name.starts_with(&self.typed) && is_inert(name) && self.left > 0 {
             self.left -= 1;
             let what = cut(&plain::line(what), TITLE_COLUMNS);
-            return self.sender.send((plain::line(name), what)).is_ok() && self.left > 0;
+            return self.sender.send((name.to_owned(), what)).is_ok() && self.left > 0;
         }
         self.left > 0
     }
@@ -220,4 +244,26 @@ fn topics(tree: &Command) -> Vec<Name> {
     let commands = tree.get_subcommands().filter(|command| !command.is_hide_set());
     let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
     topics.chain(commands.map(|command| (command.get_name().to_owned(), about(command)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_means_itself_in_every_shell_is_offered() {
+        for word in ["afc-1", "area:ui", "v1.2+rc=3", "team@home", ".net", "_x", "src/a.rs", "家", "größe"]
+        {
+            assert!(is_inert(word), "{word}");
+        }
+        let harmful = " \t\n\r\\\"'`$&|;<>(){}[]*?!#~^%,\u{0}\u{1b}\u{9b}\u{7f}\u{a0}\u{2028}\u{202e}\u{2018}\u{201d}\u{3164}";
+        for c in harmful.chars() {
+            for word in [format!("{c}a"), format!("a{c}"), format!("a{c}b")] {
+                assert!(!is_inert(&word), "{word:?}");
+            }
+        }
+        for word in ["", "-rf", "--all", "=ls", "@args", ":x", "+x"] {
+            assert!(!is_inert(word), "{word}: a shell or `tenure` takes its beginning for something else");
+        }
+    }
 }

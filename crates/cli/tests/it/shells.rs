@@ -81,6 +81,22 @@ fn a_shell_completes_commands_options_and_the_names_that_the_fleet_has() {
 }
 
 #[test]
+fn no_name_from_the_store_or_the_disk_is_run_by_a_shell_that_completes_it() {
+    let place = Place::bound();
+    let labels = ["$(touch ran)", "`touch ran`", "x;touch ran", "two words", "~", "*", "-rf", "fine"];
+    let marked: Vec<String> = labels.iter().map(|label| format!("--label={label}")).collect();
+    let marked: Vec<&str> = marked.iter().map(String::as_str).collect();
+    place.task("marked", &marked);
+    assert_eq!(bash(&place, &["tenure", "task", "list", "--label", ""]), ["fine"]);
+    assert_eq!(fish(&place, "tenure task list --label "), ["fine\t1 unfinished task"]);
+    std::fs::create_dir(place.checkout().join("files")).expect("made");
+    for name in ["$(touch ran)", "good.json", "a;touch ran"] {
+        std::fs::write(place.checkout().join("files").join(name), "").expect("written");
+    }
+    assert_eq!(bash(&place, &["tenure", "import", "beads", "files/"]), ["files/good.json"]);
+}
+
+#[test]
 fn only_so_many_names_are_offered_and_a_beginning_finds_any() {
     let place = Place::bound();
     let records: Vec<String> = (0..150)
