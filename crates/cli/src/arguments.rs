@@ -154,7 +154,7 @@ enum Command {
 /// Reads what was typed. The tree gives every command a copy of every option that all of them take, which costs more
 /// than a call; so first a tree is tried that has only the command which the words seem to name. What that one cannot
 /// read, help among it, is left to the whole one.
-fn read(words: &[OsString]) -> Result<Arguments, clap::Error> {
+pub fn read(words: &[OsString]) -> Result<Arguments, clap::Error> {
     let parsed = |tree: clap::Command| {
         tree.try_get_matches_from(words).and_then(|matches| Arguments::from_arg_matches(&matches))
     };

@@ -3,6 +3,7 @@
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
+use tenure_core::model::limits::excerpt;
 
 use crate::near;
 use crate::stop::{Stop, usage};
@@ -48,7 +49,7 @@ fn check_known(names: &[String], known: &[impl AsRef<str>]) -> Result<(), Stop> 
     let is_known = |name: &&String| known.iter().any(|known| known.as_ref() == *name);
     let Some(unknown) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-    let detail = format!("`{unknown}` is no field of these rows");
+    let detail = format!("`{}` is no field of these rows", excerpt(unknown));
     let near = near::names(unknown, known.iter().copied());
     let meant =
         if near.is_empty() { String::new() } else { format!("did you mean `{}`? ", near.join("` or `")) };
@@ -151,6 +152,10 @@ mod tests {
         assert!(problem.detail.contains("`titel`"), "{}", problem.detail);
         assert!(problem.next_actions[0].contains("id") && problem.next_actions[0].contains("title"));
         assert_eq!(problem.exit_code, 1);
+        let Err(Stop::Failure(long)) = check_known(&["x".repeat(100_000)], &["id"]) else {
+            panic!("unknown")
+        };
+        assert!(long.problem().detail.len() < 100, "it is not repeated whole");
     }
 
     #[test]

@@ -8,8 +8,9 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 
+use crate::arguments;
 use crate::near;
-use crate::render::Typed;
+use crate::render::{Typed, plain};
 use crate::screen::Screen;
 use crate::shell;
 
@@ -51,10 +52,9 @@ pub fn end(error: clap::Error, mut tree: Command, words: &[OsString]) -> ExitCod
         return ExitCode::SUCCESS;
     }
     tree.build();
-    // What follows `--` are another program's words.
-    let words = words.split(|word| word == "--").next().unwrap_or_default();
-    let (error, refusal) = explained(error, &tree, words);
+    let (error, refusal) = explained(error, &mut tree, words);
     error.print().ok();
+    let words = own(words);
     let asks = |option: &str| words.iter().any(|word| word.to_string_lossy().starts_with(option));
     if asks("--json") && !asks("--jq") {
         let json = serde_json::to_string(&Problem::from(&refusal)).expect("a problem is plain data");
@@ -63,10 +63,24 @@ pub fn end(error: clap::Error, mut tree: Command, words: &[OsString]) -> ExitCod
     ExitCode::from(refusal.code.exit())
 }
 
-/// The error with our tips, and the same as a refusal.
-fn explained(mut error: clap::Error, tree: &Command, words: &[OsString]) -> (clap::Error, Refusal) {
+/// The words that are ours: what follows `--` are another program's.
+fn own(words: &[OsString]) -> &[OsString] {
+    words.split(|word| word == "--").next().unwrap_or_default()
+}
+
+/// The error with our tips, and the same as a refusal. In neither is a word that could do something to a terminal.
+fn explained(error: clap::Error, tree: &mut Command, words: &[OsString]) -> (clap::Error, Refusal) {
+    let shown: Vec<OsString> = words.iter().map(|word| plain::echo(&word.to_string_lossy()).into()).collect();
+    let is_as_typed = shown == words;
+    let mut error = if is_as_typed { error } else { harmless(error, tree, &shown) };
+    let words = own(&shown);
     let path = path(tree, words);
-    let tips = tips(&error, tree, &path, words);
+    let mut tips = tips(&error, tree, &path, words);
+    if !is_as_typed {
+        // What is only shown of a word cannot be typed again.
+        tips.retain(|tip| !tip.repeats);
+    }
+    let tips: Vec<String> = tips.into_iter().map(|tip| tip.command).collect();
     let mut refusal = Refusal::new(Code::InvalidInput, what(&error));
     if let Some(field) = field(&error) {
         refusal = refusal.fact("field", field);
@@ -76,10 +90,49 @@ fn explained(mut error: clap::Error, tree: &Command, words: &[OsString]) -> (cla
         let tip = format!("did you mean {}?", shown.join(" or "));
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    } else if let Some(tip) = whole_word(&error, tree, words) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     refusal.next_actions = tips;
     refusal.next_actions.push(["tenure help"].into_iter().chain(path).collect::<Vec<_>>().join(" "));
     (error, refusal)
+}
+
+/// The same error about words that can be shown. clap repeats words as they are, in sentences and in tips of its own and
+/// in what our readers of values say; so it is given words that can be repeated. Where they are read otherwise, because
+/// what is shown of a word is better than the word, the first sentence is all that is told.
+fn harmless(error: clap::Error, tree: &mut Command, shown: &[OsString]) -> clap::Error {
+    match arguments::read(shown) {
+        Err(same) if same.kind() == error.kind() => same,
+        Ok(_) | Err(_) => tree.error(error.kind(), plain::echo(&what(&error))),
+    }
+}
+
+/// How a word that begins with a dash is given as a text. clap tells it of the first letter alone, because it takes
+/// several behind one dash for several options.
+fn whole_word(error: &clap::Error, tree: &Command, words: &[OsString]) -> Option<String> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    error.get(ContextKind::Suggested)?;
+    let letter = option.strip_prefix('-').filter(|letter| letter.chars().count() == 1 && *letter != "-")?;
+    let words = words.iter().map(|word| word.to_string_lossy());
+    let word = words.into_iter().find(|word| {
+        word.strip_prefix('-')
+            .is_some_and(|rest| rest.len() > 1 && !rest.starts_with('-') && rest.contains(letter))
+    })?;
+    let (word, valid) = (shell::word(&word), tree.get_styles().get_valid());
+    Some(format!("to pass '{valid}{word}{valid:#}' as a value, use '{valid}-- {word}{valid:#}'"))
+}
+
+/// A command that may have been meant.
+struct Tip {
+    /// As it is typed.
+    command: String,
+    /// Whether words of the one that was typed stand in it.
+    repeats: bool,
 }
 
 /// The names of the command that the words lead to, as far as they lead to one.
@@ -104,18 +157,27 @@ fn path<'a>(tree: &'a Command, words: &[OsString]) -> Vec<&'a str> {
 }
 
 /// The commands that may have been meant, each as it is typed.
-fn tips(error: &clap::Error, tree: &Command, path: &[&str], words: &[OsString]) -> Vec<String> {
-    let tips = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+fn tips(error: &clap::Error, tree: &Command, path: &[&str], words: &[OsString]) -> Vec<Tip> {
+    match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => {
             let exact = meant(tree, path, word);
-            if exact.is_empty() { nearly_meant(tree, path, word) } else { exact }
+            let commands = if exact.is_empty() { nearly_meant(tree, path, word) } else { exact };
+            let tip = |command| Tip { command: format!("tenure {command}"), repeats: false };
+            commands.into_iter().map(tip).collect()
         }
-        (ErrorKind::UnknownArgument, _) => title(error, path, words).into_iter().collect(),
-        (ErrorKind::InvalidValue, _) => return value(error, words).into_iter().collect(),
+        (ErrorKind::UnknownArgument, _) => {
+            title(error, path, words).into_iter().map(Tip::repeating).collect()
+        }
+        (ErrorKind::InvalidValue, _) => value(error, words).into_iter().map(Tip::repeating).collect(),
         // open set: the kinds are clap's.
         _ => Vec::new(),
-    };
-    tips.into_iter().map(|tip| format!("tenure {tip}")).collect()
+    }
+}
+
+impl Tip {
+    fn repeating(command: String) -> Self {
+        Self { command, repeats: true }
+    }
 }
 
 /// The commands that a word means which is none where it stands.
@@ -189,7 +251,7 @@ fn title(error: &clap::Error, path: &[&str], words: &[OsString]) -> Option<Strin
         word.starts_with("--title") || word.starts_with("-t")
     };
     let is_title = path == ["task", "create"] && !text.starts_with('-') && !words.iter().any(is_named);
-    is_title.then(|| format!("task create --title {}", shell::word(text)))
+    is_title.then(|| format!("tenure task create --title {}", shell::word(text)))
 }
 
 /// What is wrong, in one line.
@@ -230,8 +292,8 @@ mod tests {
     /// What is said about words that cannot be read: for a person, and for a program.
     fn said(words: &[&str]) -> (String, Refusal) {
         let words: Vec<OsString> = ["tenure"].iter().chain(words).map(OsString::from).collect();
-        let error = Arguments::command().try_get_matches_from(&words).expect_err("no command");
-        let (error, refusal) = explained(error, &tree(), &words);
+        let Err(error) = arguments::read(&words) else { panic!("no command") };
+        let (error, refusal) = explained(error, &mut tree(), &words);
         (error.to_string(), refusal)
     }
 
@@ -317,6 +379,64 @@ mod tests {
         {
             assert_eq!(said(words).1.next_actions.len(), 1, "{words:?}: no value of this command is meant");
         }
+    }
+
+    #[test]
+    fn what_was_typed_is_shown_and_never_sent_to_a_terminal() {
+        let hostile = "a\r\u{1b}]52;c;aGVsbG8=\u{7}\u{202e}\u{9b}31m\nb";
+        let shown = r"a\r\x1b]52;c;aGVsbG8=\x07\u{202e}\x9b31m\nb";
+        let inline = format!("--until={hostile}");
+        let option = format!("--{hostile}");
+        for words in [
+            &[hostile][..],
+            &["task", hostile],
+            &["wait", "demo-1", "--until", hostile],
+            &["wait", "demo-1", &inline],
+            &["wait", "demo-1", &option],
+            &["project", "create", hostile],
+            &["ready", "--limit", hostile],
+            &["completion", hostile],
+            &["wait", "demo-1", "--timeout", hostile],
+            &["task", "create", "--title", "x", hostile],
+            &["task", "create", hostile],
+        ] {
+            let (text, refusal) = said(words);
+            let all = format!("{text}{}{:?}", refusal.detail, refusal.next_actions);
+            assert_eq!(
+                all.chars().find(|c| c.is_control() && *c != '\n' || *c == '\u{202e}'),
+                None,
+                "{text:?}"
+            );
+            assert!(text.contains(shown) && refusal.detail.contains(shown), "{words:?}: {text}");
+            assert!(
+                !refusal.next_actions.iter().any(|step| step.contains(shown)),
+                "it cannot be typed again"
+            );
+        }
+    }
+
+    #[test]
+    fn a_long_word_is_not_repeated_whole() {
+        let long = "x".repeat(100_000);
+        for words in [
+            &[&*long][..],
+            &["project", "create", &long],
+            &["ready", "--limit", &long],
+            &["call", "a", &long, &long],
+        ] {
+            let (text, refusal) = said(words);
+            assert!(text.len() < 3_000 && refusal.detail.len() < 2_000, "{}: {}", words[0], text.len());
+        }
+        let title = "x".repeat(500);
+        assert!(said(&["task", "create", &title]).1.next_actions[0].contains(&title), "a title is whole");
+    }
+
+    #[test]
+    fn a_text_that_begins_with_a_dash_is_repeated_whole_in_the_tip_for_it() {
+        let (text, _) = said(&["search", "-flaky"]);
+        assert!(text.contains("to pass '-flaky' as a value, use '-- -flaky'"), "{text}");
+        let (text, _) = said(&["search", "--flaky"]);
+        assert!(text.contains("use '-- --flaky'"), "{text}");
     }
 
     #[test]

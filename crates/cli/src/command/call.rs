@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tenure_core::json;
-use tenure_core::model::limits::IMPORT_BYTES;
+use tenure_core::model::limits::{IMPORT_BYTES, excerpt};
 use tenure_core::operation::catalog;
 
 use crate::context::Context;
@@ -37,7 +37,7 @@ pub fn run(call: &Call, context: &Context) -> Result<(), Stop> {
         } else {
             format!("did you mean `{}`?", near.join("` or `"))
         };
-        usage(format!("there is no operation `{}`", call.operation), next)
+        usage(format!("there is no operation `{}`", excerpt(&call.operation)), next)
     })?;
     let text = match call.input.as_str() {
         "-" => long_text::read_file(Path::new("-"), 2 * IMPORT_BYTES, long_text::SHORTEN)?,

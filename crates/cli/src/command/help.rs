@@ -3,6 +3,7 @@
 use clap::Command;
 use serde::Serialize;
 use serde_json::json;
+use tenure_core::model::limits::excerpt;
 
 use crate::context::Context;
 use crate::near;
@@ -66,7 +67,7 @@ pub fn find<'a>(tree: &'a Command, words: &[String]) -> Result<&'a Command, Stop
                 [] => format!("choose from: {}", known.join(", ")),
                 [nearest, ..] => format!("tenure help {before}{nearest}"),
             };
-            usage(format!("there is no command or topic `{before}{word}`"), next)
+            usage(format!("there is no command or topic `{before}{}`", excerpt(word)), next)
         })?;
     }
     Ok(command)

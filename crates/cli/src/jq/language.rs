@@ -3,6 +3,7 @@
 use jaq_core::load::{Arena, Error as Unread, File, Loader, lex, span};
 use jaq_core::{Compiler, Ctx, Vars, data::JustLut};
 use jaq_json::{Num, Val, read};
+use tenure_core::model::limits::excerpt;
 
 use super::frame::Kind;
 
@@ -37,8 +38,9 @@ impl Filter {
             let unknown = errors.into_iter().flat_map(|(_, errors)| errors).next();
             match unknown {
                 Some((name, kind)) => format!(
-                    "there is no {} `{name}`{}{}",
+                    "there is no {} `{}`{}{}",
                     kind.as_str(),
+                    excerpt(name),
                     takes(&kind),
                     place(expression, name)
                 ),
@@ -206,6 +208,14 @@ mod tests {
         ] {
             let told = results(expression, "{}").expect_err("it cannot be read");
             assert!(told.contains(says), "{expression}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_long_expression_is_not_repeated_whole() {
+        for expression in ["x".repeat(100_000), format!("${}", "x".repeat(100_000)), ")".repeat(100_000)] {
+            let told = results(&expression, "{}").expect_err("there is no such thing");
+            assert!(told.len() < 300, "{}", told.len());
         }
     }
 

@@ -4,10 +4,19 @@
 use std::fmt::Write;
 
 use tenure_core::model::glyphs::is_ignorable;
+use tenure_core::model::limits::ECHO_CHARACTERS;
 
 /// One line: every control character, also a line break, is shown.
 pub fn line(text: &str) -> String {
     escaped(text, |_| false, in_words)
+}
+
+/// A word of the command line as a message repeats it: one line, and not all of what is long.
+pub fn echo(word: &str) -> String {
+    match word.char_indices().nth(ECHO_CHARACTERS) {
+        Some((end, _)) => line(&word[..end]) + "…",
+        None => line(word),
+    }
 }
 
 /// A text of several lines: line breaks and tabs stay.

@@ -42,6 +42,8 @@ pub const JQ_BYTES: usize = 64 * 1024 * 1024;
 pub const JQ_MS: u64 = 10_000;
 /// Most memory that an evaluation of `--jq` may need, in bytes.
 pub const JQ_MEMORY_BYTES: u64 = 512 * 1024 * 1024;
+/// Most characters of a word of the command line that a message repeats. A title fits.
+pub const ECHO_CHARACTERS: usize = 500;
 /// Most names that a completion offers.
 pub const COMPLETIONS: u32 = 100;
 /// How long a completion waits for the coordinator, in milliseconds. Then it offers nothing.
