@@ -53,6 +53,6 @@ impl Client {
         };
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        Ok(self.exchange(&route(spec, input), &headers, patience(spec, input))?)
+        Ok(self.exchange(&route(spec, input)?, &headers, patience(spec, input))?)
     }
 }

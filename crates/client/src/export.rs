@@ -42,7 +42,7 @@ impl Client {
         projects: &[ProjectKey],
         each: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
     ) -> Result<Option<Whole>, Failure> {
-        let route = Route::get(wire::EXPORT, &json!({ "project": projects }));
+        let route = Route::get(wire::EXPORT, &json!({ "project": projects }))?;
         let stream = self.open(&route, wire::JSON_LINES, true)?;
         let all = stream.bytes.unwrap_or_default();
         let mut lines = BufReader::new(stream.reader);

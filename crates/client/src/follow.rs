@@ -57,7 +57,7 @@ impl Client {
 
     fn connect(&self, question: &ListEvents, starts: bool) -> Result<Stream, Failure> {
         let input: Value = serde_json::to_value(question).expect("inputs are plain data");
-        self.open(&route(&ListEvents::SPEC, &input), wire::EVENT_STREAM, starts)
+        self.open(&route(&ListEvents::SPEC, &input)?, wire::EVENT_STREAM, starts)
     }
 
     /// Connects again as soon as there is a daemon.

@@ -136,7 +136,10 @@ fn send(client: &Client, session: &Session, spec: &Spec, request: &Pending) -> R
     }
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let sent_at = clock::boot_ms();
-    let outcome = client.exchange(&route(spec, &request.input), &headers, patience(spec, &request.input));
+    let outcome = match route(spec, &request.input) {
+        Ok(route) => client.exchange(&route, &headers, patience(spec, &request.input)),
+        Err(refusal) => Err(Unanswered { failure: refusal.into(), may_have_happened: false }),
+    };
     match &outcome {
         Ok(_) if spec.name == CloseSession::SPEC.name => session.file.forget(&session.id)?,
         Ok(answer) => conclude(session, request, |record| {

@@ -2,6 +2,8 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
+use tenure_core::model::limits::TARGET_BYTES;
+use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::{Method, Spec};
 use tenure_core::wire;
 
@@ -19,9 +21,8 @@ pub struct Route {
     pub body: Option<String>,
 }
 
-/// The route of one request.
-#[must_use]
-pub fn route(spec: &Spec, input: &Value) -> Route {
+/// The route of one request. One whose path and query are too long for the wire is refused before it is sent.
+pub fn route(spec: &Spec, input: &Value) -> Result<Route, Refusal> {
     let mut fields = input.as_object().cloned().unwrap_or_default();
     let mut target = format!("{}{}", wire::API, fill_path(spec.path, &mut fields));
     let method = spec.method.as_str();
@@ -29,19 +30,42 @@ pub fn route(spec: &Spec, input: &Value) -> Route {
         Method::Get | Method::Delete => false,
         Method::Post | Method::Patch => true,
     };
+    let mut body = None;
     if has_body {
-        return Route { method, target, body: Some(Value::Object(fields).to_string()) };
+        check(&target, input, |name| !fields.contains_key(name))?;
+        body = Some(Value::Object(fields).to_string());
+    } else {
+        target.push_str(&query(&fields));
+        check(&target, input, |_| true)?;
     }
-    target.push_str(&query(&fields));
-    Route { method, target, body: None }
+    Ok(Route { method, target, body })
+}
+
+/// Refuses what is too long, and names the longest of the fields that are part of it.
+fn check(target: &str, input: &Value, is_part: impl Fn(&str) -> bool) -> Result<(), Refusal> {
+    if target.len() <= TARGET_BYTES {
+        return Ok(());
+    }
+    let fields = input.as_object().into_iter().flatten().filter(|(name, _)| is_part(name));
+    let longest = fields.max_by_key(|(_, value)| value.to_string().len()).map(|(name, _)| name.as_str());
+    let wrong = format!(
+        "is too long: the path and query of the request would have {} bytes, the limit is {TARGET_BYTES}",
+        target.len()
+    );
+    let remedy = "shorten it, or ask for less at once; nothing was sent";
+    Err(match longest {
+        Some(field) => Refusal::field(field, &wrong, remedy),
+        None => Refusal::new(Code::InvalidInput, format!("the request {wrong}")).next(remedy),
+    })
 }
 
 impl Route {
     /// A question that is no operation, below the API's path.
-    #[must_use]
-    pub fn get(path: &str, fields: &Value) -> Self {
+    pub fn get(path: &str, fields: &Value) -> Result<Self, Refusal> {
         let query = fields.as_object().map(query).unwrap_or_default();
-        Self { method: "GET", target: format!("{}{path}{query}", wire::API), body: None }
+        let target = format!("{}{path}{query}", wire::API);
+        check(&target, fields, |_| true)?;
+        Ok(Self { method: "GET", target, body: None })
     }
 }
 
@@ -84,4 +108,39 @@ fn plain(value: &Value) -> String {
 
 fn escape(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tenure_core::operation::Operation;
+    use tenure_core::operation::ownership::WriteNote;
+    use tenure_core::operation::search::Search;
+    use tenure_core::operation::session::ShowSession;
+
+    use super::*;
+
+    fn refused(spec: &Spec, input: &Value) -> (Option<String>, String) {
+        let refusal = route(spec, input).expect_err("it is too long");
+        assert_eq!(refusal.code, Code::InvalidInput);
+        let field = refusal.facts.get("field").and_then(Value::as_str).map(str::to_owned);
+        (field, refusal.detail)
+    }
+
+    #[test]
+    fn what_is_too_long_for_the_wire_is_refused_by_the_field_that_makes_it_so() {
+        let long = "x".repeat(TARGET_BYTES);
+        let (field, detail) = refused(&Search::SPEC, &json!({ "query": long, "limit": 3 }));
+        assert_eq!(field.as_deref(), Some("query"));
+        assert!(detail.contains(&format!("the limit is {TARGET_BYTES}")) && detail.len() < 200, "{detail}");
+        let (field, _) = refused(&ShowSession::SPEC, &json!({ "session": long }));
+        assert_eq!(field.as_deref(), Some("session"), "what stands in the path counts too");
+        let (field, _) = refused(&WriteNote::SPEC, &json!({ "task": long, "text": [long, long] }));
+        assert_eq!(field.as_deref(), Some("task"), "what travels in the body does not count");
+        let many: Vec<String> = (0..1_000).map(|n| format!("project-{n}")).collect();
+        assert!(Route::get(wire::EXPORT, &json!({ "project": many })).is_err());
+        route(&WriteNote::SPEC, &json!({ "task": "afc-1", "text": long })).expect("a body may be long");
+        let spare = TARGET_BYTES - 100;
+        route(&Search::SPEC, &json!({ "query": "x".repeat(spare) })).expect("there is room");
+    }
 }

@@ -148,7 +148,7 @@ impl Session {
     fn of_id(client: &Client, id: &SessionId) -> Result<Option<Self>, Failure> {
         let input = serde_json::json!({ "session": id });
         let spec = &ShowSession::SPEC;
-        let answer = client.exchange(&route(spec, &input), &[], call::patience(spec, &input));
+        let answer = client.exchange(&route(spec, &input)?, &[], call::patience(spec, &input));
         let known: SessionAnswer = match answer.map_err(Failure::from).and_then(|answer| call::read(&answer))
         {
             // Who refuses the id is asked again with it, and says what is wrong with it as a parent.
@@ -206,7 +206,7 @@ impl Session {
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let spec = &OpenSession::SPEC;
-        call::read(&client.exchange(&route(spec, &input), &headers, call::patience(spec, &input))?)
+        call::read(&client.exchange(&route(spec, &input)?, &headers, call::patience(spec, &input))?)
     }
 
     /// What names the session in a call.

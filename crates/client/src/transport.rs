@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use tenure_core::model::limits::TARGET_BYTES;
 use tenure_core::wire;
 use ureq::http;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
@@ -23,8 +24,9 @@ use crate::route::Route;
 /// Largest reply that is read: a full page of the longest texts.
 const REPLY_BYTES: u64 = 128 * 1024 * 1024;
 /// What is read and written at once. ureq's own 128 KiB are cleared for every connection, at a tenth of a small call's
-/// cost; the head of a reply must fit.
+/// cost; the head of a reply must fit, and the longest line of a request.
 const BUFFER_BYTES: usize = 16 * 1024;
+const _: () = assert!(TARGET_BYTES + 1024 <= BUFFER_BYTES, "a request line is written at once");
 /// Longest wait for a place in the daemon's accept queue.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest path that fits into a socket address, its end marker aside.

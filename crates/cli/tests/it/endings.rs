@@ -215,6 +215,35 @@ fn an_answer_that_could_not_be_written_is_no_success() {
 }
 
 #[test]
+fn a_question_too_long_for_the_wire_is_refused_by_its_field() {
+    let place = Place::bound();
+    let ids: Vec<String> = (0..12_000).map(|n| format!("afc-{n}")).collect();
+    let commits: Vec<&str> = std::iter::once("commits").chain(ids.iter().map(String::as_str)).collect();
+    for bytes in [13_000, 30_000, 70_000, 120_000] {
+        let long = "x".repeat(bytes);
+        let input = format!(r#"{{"query":"{long}"}}"#);
+        for (words, field) in [
+            (&["search", &*long][..], "query"),
+            (&["task", "list", "--label", &long], "labels"),
+            (&["task", "list", "--cursor", &long], "cursor"),
+            (&["session", "show", &long], "session"),
+            (&["call", "search", &input], "query"),
+            (&commits, "tasks"),
+        ] {
+            let ran = place.run("ada", &[words, &["--json"]].concat());
+            let problem = ran.problem();
+            assert_eq!(
+                (ran.code, problem["facts"]["field"].as_str()),
+                (1, Some(field)),
+                "{bytes}: {}",
+                ran.err
+            );
+            assert!(ran.err.contains("the limit is") && ran.err.len() < 1_000, "{}", ran.err);
+        }
+    }
+}
+
+#[test]
 fn a_configured_server_is_never_left_in_silence() {
     let mut place = Place::new();
     place.variables.push(("TENURE_SERVER".to_owned(), "https://tenure.example".to_owned()));

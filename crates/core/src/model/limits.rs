@@ -52,6 +52,8 @@ pub const COMPLETION_MS: u64 = 250;
 pub const JSON_DEPTH: usize = 32;
 /// Largest request body, in bytes; imports have their own.
 pub const BODY_BYTES: usize = 1024 * 1024;
+/// Longest path of a request with its query, in bytes: what a question asks for stands there.
+pub const TARGET_BYTES: usize = 12 * 1024;
 /// Largest imported file, in bytes.
 pub const IMPORT_BYTES: usize = 32 * 1024 * 1024;
 /// Most bytes of requests to import that the coordinator keeps at once: the two largest that it works on, and as many

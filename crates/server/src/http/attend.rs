@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use tenure_core::model::ids::OperationId;
+use tenure_core::model::limits::TARGET_BYTES;
 use tenure_core::operation::Effect;
 use tenure_core::wire;
 
 use super::app::App;
+use super::problem::Refused;
 
 /// What a handler tells the log about its request. It rides on the response.
 #[derive(Clone)]
@@ -26,7 +28,9 @@ pub(super) struct Asked {
 pub(super) async fn attend(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let ticket = app.enter();
     let began = Instant::now();
-    let mut response = next.run(request).await;
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    let mut response =
+        if target > TARGET_BYTES { too_long(target).into_response() } else { next.run(request).await };
     let (status, us) = (response.status().as_u16(), began.elapsed().as_micros());
     let id = &ticket.id;
     match response.extensions().get::<Asked>() {
@@ -53,4 +57,13 @@ pub(super) async fn attend(State(app): State<Arc<App>>, request: Request, next: 
         tell(wire::REQUEST, value);
     }
     response
+}
+
+/// What no client of this version sends.
+fn too_long(target: usize) -> Refused {
+    Refused::with_status(
+        StatusCode::URI_TOO_LONG,
+        format!("the path and query have {target} bytes, the limit is {TARGET_BYTES}"),
+        "shorten the longest parameter, or ask for less at once",
+    )
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 
 use serde_json::json;
+use tenure_core::model::limits::TARGET_BYTES;
 use tenure_core::secret::Proof;
 
 use crate::daemon::{served, served_with_a_task};
@@ -211,6 +212,27 @@ fn a_body_is_measured_before_it_is_parsed() {
     let import = format!(r#"{{"project":"afc","format":"beads","text":"{text}"}}"#);
     let read = served.ask(&request("POST", "/api/v1/imports/preview").json(&import));
     assert_eq!(read.value()["facts"]["line"], 1, "a longer body reached the importer: {}", read.body);
+}
+
+#[test]
+fn a_path_and_query_that_are_too_long_are_refused_by_their_limit() {
+    let served = served();
+    let ask = |bytes: usize| {
+        let beginning = "/api/v1/search?project=afc&query=";
+        let query = "x".repeat(bytes - beginning.len());
+        served.ask(&request("GET", &format!("{beginning}{query}")))
+    };
+    let answer = ask(TARGET_BYTES + 1);
+    assert_eq!((answer.status, answer.code().as_str()), (414, "invalid_input"), "{}", answer.body);
+    assert!(answer.body.contains("the limit is 12288"), "{}", answer.body);
+    let answer = ask(TARGET_BYTES);
+    assert_eq!(
+        (answer.status, answer.value()["facts"]["field"].as_str()),
+        (400, Some("query")),
+        "{}",
+        answer.body
+    );
+    assert_eq!(ask(60_000).status, 414);
 }
 
 #[test]

@@ -57,6 +57,9 @@ pub(super) fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value 
     if !description.is_empty() {
         described["description"] = json!(description);
     }
+    if in_query {
+        described["responses"]["414"] = problem("The path and query are too long.", &[Code::InvalidInput]);
+    }
     if !body.is_empty() {
         add_body(&mut described, &body, &required);
     }
