@@ -145,6 +145,9 @@ impl Context {
         let progress = (!waits).then(|| Progress::of_daemon(&self.screen));
         let asked = self.ask_as_it_is(spec, input);
         drop(progress);
+        if asked.is_ok() && spec.effect != Effect::Read {
+            self.screen.changed();
+        }
         asked.map_err(|stop| match stop {
             Stop::Failure(Failure::Refused(mut refusal)) if refusal.code == Code::NotFound => {
                 if let Some(step) = self.client().ok().and_then(|client| near::step(input, client)) {

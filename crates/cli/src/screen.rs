@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_client::failure::Failure;
-use tenure_core::model::refusal::Problem;
+use tenure_core::model::refusal::{Code, Problem, Refusal};
 
 use crate::jq::Filter;
 use crate::pager;
@@ -30,6 +30,8 @@ pub struct Screen {
     pub unpaged: bool,
     /// Whether data could not be written.
     lost: Arc<AtomicBool>,
+    /// Whether something was changed, so that it must not be asked for again.
+    changed: Arc<AtomicBool>,
     /// Why nothing could be made of an answer.
     unfiltered: Arc<Mutex<Option<Stop>>>,
     /// What stands on the line that passes.
@@ -40,6 +42,11 @@ impl Screen {
     /// A command's answers as JSON, for its own refusal.
     pub fn of_json() -> Self {
         Self { json: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// Takes note that what the command is to change is changed.
+    pub fn changed(&self) {
+        self.changed.store(true, Ordering::Relaxed);
     }
 
     /// Prints data, and says whether somebody still takes it. A reader that has gone away is no error; a disk that is
@@ -145,10 +152,7 @@ impl Screen {
     pub fn end(&self, outcome: Result<(), Stop>) -> ExitCode {
         let unfiltered = self.unfiltered.lock().unwrap_or_else(PoisonError::into_inner).take();
         match unfiltered.map_or(outcome, Err) {
-            Ok(()) if self.lost.load(Ordering::Relaxed) => self.failed(&Failure::cannot_tell(
-                "the answer could not be written to standard output",
-                "look at where it goes (a full disk, for example), and repeat the command",
-            )),
+            Ok(()) if self.lost.load(Ordering::Relaxed) => self.failed(&self.unwritten()),
             Ok(()) => ExitCode::SUCCESS,
             Err(Stop::CheckFailed) => ExitCode::from(10),
             Err(Stop::Failure(failure)) => self.failed(&failure),
@@ -161,6 +165,21 @@ impl Screen {
             self.tell(&Problem { exit_code: exit, ..failure.problem() });
         }
         ExitCode::from(exit)
+    }
+
+    /// What is wrong when an answer could not be written. After a change its exit code must not say that nobody can tell:
+    /// who hears that asks again.
+    fn unwritten(&self) -> Failure {
+        if self.changed.load(Ordering::Relaxed) {
+            let done =
+                "what the command does is done; only its answer could not be written to standard output";
+            let next = "do not repeat it; `tenure events --newest` tells what was done";
+            return Refusal::new(Code::InvalidInput, done).next(next).into();
+        }
+        Failure::cannot_tell(
+            "the answer could not be written to standard output",
+            "look at where it goes (a full disk, for example), and repeat the command",
+        )
     }
 
     fn failed(&self, failure: &Failure) -> ExitCode {

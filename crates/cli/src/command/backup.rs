@@ -75,6 +75,7 @@ fn create(context: &Context, file: &Path, replace: bool) -> Result<(), Stop> {
     })?;
     let mut page = Page::new();
     page.line(&format!("a backup was written: {text}"));
+    context.screen.changed();
     fields(&mut page, &written.manifest);
     context.print_own(&written, &page.finish())
 }

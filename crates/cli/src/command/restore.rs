@@ -99,6 +99,9 @@ pub fn run(wish: &Restore, context: &Context) -> Result<(), Stop> {
         }
         refusal
     })?;
+    if wish.confirm {
+        context.screen.changed();
+    }
     let next = match (wish.confirm, plan.is_served) {
         (true, _) => "work goes on; take a backup soon: this one is of an earlier epoch now",
         (false, false) => "nothing was changed; repeat the command with --confirm to restore",

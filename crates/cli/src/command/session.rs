@@ -59,6 +59,9 @@ pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
                     .next("repeat with --anew; what the old session holds is recovered after its leases end")
                     .into());
             }
+            if session.is_new {
+                context.screen.changed();
+            }
             context.perform(&ShowSession { session: session.id.to_string() })
         }
         Command::Show(Show { session }) => {

@@ -215,6 +215,40 @@ fn an_answer_that_could_not_be_written_is_no_success() {
 }
 
 #[test]
+fn a_change_whose_answer_could_not_be_written_is_told_as_done() {
+    let place = Place::bound();
+    place.task("first", &[]);
+    let unwritten = |words: &[&str]| {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("there");
+        let output = place.command("ada", words).stdout(full).output().expect("runs");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        (
+            output.status.code(),
+            errors.contains("is done; only its answer"),
+            errors.contains("repeat the command"),
+        )
+    };
+    for words in [
+        &["task", "create", "--title", "second"][..],
+        &["task", "create", "--title", "third", "--json"],
+        &["task", "create", "--title", "fourth", "--jq", ".task.id"],
+        &["claim", "afc-1"],
+        &["heartbeat"],
+        &["note", "a text"],
+        &["call", "note", r#"{"task":"afc-1","text":"more"}"#],
+        &["close"],
+        &["project", "create", "other"],
+        &["backup", "create", "copy"],
+    ] {
+        assert_eq!(unwritten(words), (Some(1), true, false), "{words:?}");
+    }
+    for words in [&["show", "afc-1"][..], &["task", "list", "--json"], &["session", "show"]] {
+        assert_eq!(unwritten(words), (Some(2), false, true), "{words:?}");
+    }
+    assert_eq!(place.json("ada", &["task", "list", "--json"])["tasks"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
 fn a_question_too_long_for_the_wire_is_refused_by_its_field() {
     let place = Place::bound();
     let ids: Vec<String> = (0..12_000).map(|n| format!("afc-{n}")).collect();
