@@ -18,7 +18,7 @@ use tenure_client::processes;
 use tenure_client::repository::{self, Checkout};
 use tenure_client::session::{Particulars, Session};
 use tenure_core::model::ids::{ProjectKey, TaskId};
-use tenure_core::model::limits::PAGE_ROWS_DEFAULT;
+use tenure_core::model::limits::{PAGE_ROWS_DEFAULT, check_line};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::digest::TellDigest;
 use tenure_core::operation::project::{BindingView, ListProjects, ResolveProject};
@@ -356,6 +356,7 @@ impl Context {
     }
 
     fn alias(&self, alias: &str) -> Result<TaskId, Stop> {
+        check_line("the task's name", alias).map_err(|refusal| refusal.fact("field", "task"))?;
         let project = self.project(None)?;
         let found = self.client()?.call(&FindTask { project, alias: alias.to_owned() }, None)?;
         Ok(found.value.task.id)

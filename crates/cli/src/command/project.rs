@@ -28,7 +28,7 @@ pub enum Command {
     Unbind(Place),
 }
 
-/// A project and a place in a repository.
+// A project and a place in a repository. A doc comment here would replace what each command says of itself.
 #[derive(clap::Args)]
 pub struct Place {
     /// The project's key

@@ -249,6 +249,20 @@ fn a_change_whose_answer_could_not_be_written_is_told_as_done() {
 }
 
 #[test]
+fn a_task_whose_name_cannot_be_one_is_told_by_that() {
+    let place = Place::bound();
+    let long = "x".repeat(70_000);
+    for name in ["a\r\u{1b}[31mb", &*long] {
+        for command in ["claim", "show", "close", "explain"] {
+            let ran = place.run("ada", &[command, name, "--json"]);
+            let problem = ran.problem();
+            assert_eq!((ran.code, problem["facts"]["field"].as_str()), (1, Some("task")), "{}", ran.err);
+            assert!(!ran.err.contains("alias") && ran.err.contains("the task's name"), "{}", ran.err);
+        }
+    }
+}
+
+#[test]
 fn a_question_too_long_for_the_wire_is_refused_by_its_field() {
     let place = Place::bound();
     let ids: Vec<String> = (0..12_000).map(|n| format!("afc-{n}")).collect();
