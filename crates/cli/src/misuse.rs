@@ -383,8 +383,8 @@ mod tests {
 
     #[test]
     fn what_was_typed_is_shown_and_never_sent_to_a_terminal() {
-        let hostile = "a\r\u{1b}]52;c;aGVsbG8=\u{7}\u{202e}\u{9b}31m\nb";
-        let shown = r"a\r\x1b]52;c;aGVsbG8=\x07\u{202e}\x9b31m\nb";
+        let hostile = "a\r\u{1b}]52;c;aGVsbG8\u{7}\u{202e}\u{9b}31m\nb";
+        let shown = r"a\r\x1b]52;c;aGVsbG8\x07\u{202e}\x9b31m\nb";
         let inline = format!("--until={hostile}");
         let option = format!("--{hostile}");
         for words in [

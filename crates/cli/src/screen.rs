@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_client::failure::Failure;
+use tenure_core::model::limits::ECHO_CHARACTERS;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 
 use crate::jq::Filter;
@@ -14,6 +15,8 @@ use crate::render::plain;
 use crate::stop::Stop;
 use crate::terminal::{self, Style};
 
+/// Most characters that are told of what went wrong.
+const DETAIL_CHARACTERS: usize = 4 * ECHO_CHARACTERS;
 /// Begins the present line of a terminal anew.
 const ANEW: &str = "\r\x1b[K";
 
@@ -162,7 +165,7 @@ impl Screen {
     /// Tells a bad end for which the command has an exit code of its own.
     pub fn end_with(&self, stop: Stop, exit: u8) -> ExitCode {
         if let Stop::Failure(failure) = stop {
-            self.tell(&Problem { exit_code: exit, ..failure.problem() });
+            self.tell(Problem { exit_code: exit, ..failure.problem() });
         }
         ExitCode::from(exit)
     }
@@ -184,11 +187,17 @@ impl Screen {
 
     fn failed(&self, failure: &Failure) -> ExitCode {
         let problem = failure.problem();
-        self.tell(&problem);
-        ExitCode::from(problem.exit_code)
+        let exit = problem.exit_code;
+        self.tell(problem);
+        ExitCode::from(exit)
     }
 
-    fn tell(&self, problem: &Problem) {
+    fn tell(&self, mut problem: Problem) {
+        if let Some((end, _)) = problem.detail.char_indices().nth(DETAIL_CHARACTERS) {
+            // A name that was typed may be as long as a command line can be.
+            problem.detail.truncate(end);
+            problem.detail.push('…');
+        }
         let error = terminal::on_stderr(Style::Bad, "error:");
         self.talk(&format!("{error} {} ({})", plain::line(&problem.detail), problem.code));
         for step in &problem.next_actions {
@@ -197,7 +206,7 @@ impl Screen {
         // Whoever takes results of `--jq` as data must not take a refusal for one.
         if self.json.is_some() && self.filter.is_none() {
             self.json(
-                &serde_json::to_string(problem).expect("a problem is plain data and always serialises"),
+                &serde_json::to_string(&problem).expect("a problem is plain data and always serialises"),
             );
         }
     }

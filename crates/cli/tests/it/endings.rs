@@ -249,6 +249,19 @@ fn a_change_whose_answer_could_not_be_written_is_told_as_done() {
 }
 
 #[test]
+fn a_long_name_is_not_repeated_whole() {
+    let place = Place::bound();
+    let long = "x".repeat(100_000);
+    for words in
+        [&["import", "beads", &long][..], &["backup", "verify", &long], &["ready", "--server", &long]]
+    {
+        let ran = place.run("ada", words);
+        assert!(ran.code != 0 && ran.err.len() < 3_000, "{}: {}", ran.code, ran.err.len());
+        assert!(place.run("ada", &[words, &["--json"]].concat()).out.len() < 3_000);
+    }
+}
+
+#[test]
 fn a_task_whose_name_cannot_be_one_is_told_by_that() {
     let place = Place::bound();
     let long = "x".repeat(70_000);
@@ -265,7 +278,7 @@ fn a_task_whose_name_cannot_be_one_is_told_by_that() {
 #[test]
 fn a_question_too_long_for_the_wire_is_refused_by_its_field() {
     let place = Place::bound();
-    let ids: Vec<String> = (0..12_000).map(|n| format!("afc-{n}")).collect();
+    let ids: Vec<String> = (1..12_000).map(|n| format!("afc-{n}")).collect();
     let commits: Vec<&str> = std::iter::once("commits").chain(ids.iter().map(String::as_str)).collect();
     for bytes in [13_000, 30_000, 70_000, 120_000] {
         let long = "x".repeat(bytes);
