@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
@@ -161,12 +162,19 @@ pub fn read(words: &[OsString]) -> Result<Arguments, clap::Error> {
     if let Some(Ok(arguments)) = alone(words).map(parsed) {
         return Ok(arguments);
     }
-    let mut tree = Arguments::command();
-    if words.iter().any(|word| word == "--help" || word == "-h") {
+    let whole = || {
         // A list of commands says what each is for.
+        let mut tree = Arguments::command();
         tree.build();
+        parsed(tree)
+    };
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        return whole();
     }
-    parsed(tree)
+    match parsed(Arguments::command()) {
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => whole(),
+        read => read,
+    }
 }
 
 /// The tree with the one command that the first plain word names, if there is such a word and such a command.
@@ -301,6 +309,29 @@ mod tests {
         let Ok(arguments) = read(&["tenure", "--session", "ready"]) else { panic!("it is sound") };
         assert!(arguments.command.is_none());
         assert_eq!(read(&["tenure", "ready", "claim"]).err(), Some(clap::error::ErrorKind::UnknownArgument));
+    }
+
+    #[test]
+    fn a_group_without_a_command_tells_what_each_is_for() {
+        let words: Vec<OsString> = ["tenure", "task"].map(OsString::from).into();
+        let Err(error) = read(&words) else { panic!("a command is missing") };
+        let help = error.to_string();
+        assert!(help.contains("create ") && help.contains("Create a task"), "{help}");
+    }
+
+    #[test]
+    fn commands_that_differ_say_so() {
+        fn check(command: &clap::Command) {
+            let mut said = std::collections::BTreeSet::new();
+            for command in command.get_subcommands() {
+                let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+                assert!(said.insert(about.clone()), "{} says what another says: {about}", command.get_name());
+                check(command);
+            }
+        }
+        let mut tree = Arguments::command();
+        tree.build();
+        check(&tree);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use tenure_core::model::limits::excerpt;
 use crate::context::Context;
 use crate::near;
 use crate::render::Page;
+use crate::render::wrap::wrapped;
 use crate::stop::{Stop, usage};
+use crate::terminal;
 use crate::topic::TOPICS;
 
 /// Show help of a command or a topic, or list every command
@@ -33,7 +35,9 @@ pub fn run(help: &Help, context: &Context, mut tree: Command) -> Result<(), Stop
     if let [topic] = &help.words[..]
         && let Some((_, text)) = TOPICS.iter().find(|(name, _)| name == topic)
     {
-        return context.print_value(&json!({ "help": text() }), &text());
+        let text = text();
+        let shown = wrapped(&text, terminal::width());
+        return context.print_value(&json!({ "help": text }), &shown);
     }
     tree.build();
     if help.all {
@@ -43,7 +47,8 @@ pub fn run(help: &Help, context: &Context, mut tree: Command) -> Result<(), Stop
         for Line { command, about } in &commands {
             page.line(&format!("{command:<widest$}  {about}"));
         }
-        return context.print_value(&json!({ "commands": commands }), &page.finish());
+        let shown = wrapped(&page.finish(), terminal::width());
+        return context.print_value(&json!({ "commands": commands }), &shown);
     }
     let text = find(&tree, &help.words)?.clone().render_long_help().to_string();
     context.print_value(&json!({ "help": text }), &text)

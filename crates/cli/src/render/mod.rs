@@ -13,6 +13,7 @@ mod search;
 mod task;
 pub mod time;
 mod typed;
+pub mod wrap;
 
 pub use page::{Page, brief, cut};
 pub use typed::Typed;

@@ -171,7 +171,7 @@ impl Page {
             std::array::from_fn(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0));
         let last = N - 1;
         let others: usize = widths[..last].iter().map(|width| width + 2).sum();
-        // Where too little is left for it, the last column goes below the others.
+        // Where too little is left for it, the last column goes below the others, and so do others that do not fit.
         let is_stacked = match self.width {
             Some(width) => N > 1 && others + widths[last].min(COLUMN_MIN) > width,
             None => false,
@@ -182,29 +182,27 @@ impl Page {
             None => CELL_MAX,
         };
         widths[last] = widths[last].min(most.max(1));
-        let columns = if is_stacked { last } else { N };
+        let columns = if is_stacked { beside(&widths[..last], self.width) } else { N };
         for (number, row) in rows.iter().enumerate() {
             let cells = row[..columns].iter().zip(widths).map(|(cell, width)| {
                 let cell = cut(cell, width);
                 let padding = " ".repeat(width.saturating_sub(cell.width()) + 2);
                 cell + &padding
             });
-            let line = cells.collect::<String>();
-            let line = line.trim_end();
-            if has_heading && number == 0 {
-                let heading = self.painted(Style::Heading, line);
-                self.text.push_str(&heading);
-                self.text.push('\n');
-                continue;
+            let mut lines = vec![cells.collect::<String>().trim_end().to_owned()];
+            if is_stacked {
+                lines.extend(below(&row[columns..last], most));
+                lines.extend(below(&[cut(&row[last], widths[last])], most));
             }
-            self.text.push_str(line);
-            self.text.push('\n');
-            if is_stacked && !row[last].is_empty() {
-                self.text.push_str(&" ".repeat(INDENT));
-                self.text.push_str(&cut(&row[last], widths[last]));
+            let is_heading = has_heading && number == 0;
+            for line in lines {
+                let line = if is_heading { self.painted(Style::Heading, &line) } else { line };
+                self.text.push_str(&line);
                 self.text.push('\n');
             }
-            after(self, number);
+            if !is_heading {
+                after(self, number);
+            }
         }
     }
 
@@ -216,6 +214,31 @@ impl Page {
     pub fn finish(self) -> String {
         self.text
     }
+}
+
+/// How many columns of these widths fit side by side: one at least.
+fn beside(widths: &[usize], width: Option<usize>) -> usize {
+    let ends = widths.iter().scan(0, |end, width| {
+        let here = *end + width;
+        *end = here + 2;
+        Some(here)
+    });
+    ends.take_while(|end| width.is_none_or(|width| *end <= width)).count().max(1)
+}
+
+/// The cells that go below the others, set in: as many on a line as fit.
+fn below(cells: &[String], most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for cell in cells.iter().filter(|cell| !cell.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if line.width() + 2 + cell.width() <= INDENT + most => {
+                line.push_str("  ");
+                line.push_str(cell);
+            }
+            Some(_) | None => lines.push(" ".repeat(INDENT) + cell),
+        }
+    }
+    lines
 }
 
 /// As much of somebody's text as a cell between others has room for.
@@ -278,7 +301,19 @@ mod tests {
     fn on_a_narrow_terminal_the_last_column_goes_below_the_others() {
         let mut page = Page::of_width(24);
         page.table(["NAME", "TITLE"], &[row("a-long-name", "a title that is too long"), row("b", "")]);
-        assert_eq!(page.finish(), "NAME\na-long-name\n    a title that is too…\nb\n");
+        assert_eq!(page.finish(), "NAME\n    TITLE\na-long-name\n    a title that is too…\nb\n");
+    }
+
+    #[test]
+    fn columns_that_a_row_has_no_room_for_go_below_too() {
+        let cells = ["afc-1", "2027-01-31 09:00", "done 0123456", "ada", "a title"].map(str::to_owned);
+        let mut page = Page::of_width(26);
+        page.table(["TASK", "WHEN", "WHAT", "BY", "TITLE"], &[cells]);
+        let heading = "TASK   WHEN\n    WHAT  BY\n    TITLE\n";
+        assert_eq!(
+            page.finish(),
+            format!("{heading}afc-1  2027-01-31 09:00\n    done 0123456  ada\n    a title\n")
+        );
     }
 
     #[test]

@@ -141,4 +141,9 @@ fn tables_are_as_wide_as_the_terminal_and_columns_overrides_it() {
     assert_eq!(widest(&[("COLUMNS", "100")]), 100);
     assert_eq!(widest(&[("COLUMNS", "40")]), 40);
     assert_eq!(widest(&[("COLUMNS", "none")]), 80);
+    for words in [&["help", "exit-codes"][..], &["help", "--all"], &["help", "sessions"]] {
+        let (text, _) = shown(&place, "ada", words, &[("COLUMNS", "40")]);
+        let wide = text.lines().find(|line| line.chars().count() > 40 && line.trim().contains(' '));
+        assert_eq!(wide, None, "{words:?}");
+    }
 }
