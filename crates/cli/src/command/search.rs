@@ -1,9 +1,11 @@
 //! Finding work again.
 
 use clap::Args;
+use schemars::SchemaGenerator;
 use tenure_core::operation::search;
 
 use crate::context::Context;
+use crate::render::{Page, Show};
 use crate::stop::Stop;
 
 // Its help is the operation's own comment, which a doc comment here would replace.
@@ -29,9 +31,18 @@ pub struct Search {
 /// Searches.
 pub fn run(command: Search, context: &Context) -> Result<(), Stop> {
     let mut search = search::Search { query: command.words.join(" "), ..command.search };
+    let mut is_narrowed = false;
     if search.project.is_none() && !command.everywhere {
         let binding = context.checkout().map(|checkout| context.binding(&checkout)).transpose()?;
         search.project = binding.flatten().map(|binding| binding.project);
+        is_narrowed = search.project.is_some();
     }
-    context.perform(&search)
+    context.check_fields(SchemaGenerator::subschema_for::<search::FoundList>)?;
+    let answered = context.call(&search)?;
+    let mut page = Page::new();
+    answered.value.show(&mut page);
+    if is_narrowed && answered.value.tasks.is_empty() {
+        page.field("next", &format!("`{}` looks in all projects", page.also("--everywhere")));
+    }
+    context.print_as(&answered, &page.finish())
 }

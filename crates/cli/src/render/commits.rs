@@ -40,7 +40,8 @@ fn row(landed: &Landed) -> [String; 5] {
 fn told(list: &CommitList) -> String {
     let all = list.landed + list.missing + list.unfinished + list.cancelled;
     if all == 0 {
-        return "no tasks that could have landed".to_owned();
+        return "no tasks that could have landed; `tenure label list` and `tenure task list` show what there is"
+            .to_owned();
     }
     let mut told = vec![format!("{} landed", counted(list.landed, "task"))];
     let others = [

@@ -16,6 +16,8 @@ use tenure_core::operation::wait::Waited;
 
 use super::{Page, Show, brief, joined, task, time};
 
+const NO_PROJECTS: &str = "no projects; create one with `tenure init KEY` or `tenure project create KEY`";
+
 /// Tasks in a table.
 pub fn tasks(rows: &[TaskSummary], page: &mut Page) {
     let rows: Vec<_> = rows
@@ -72,7 +74,10 @@ impl Show for ReadyList {
 impl Show for TaskList {
     fn show(&self, page: &mut Page) {
         if self.tasks.is_empty() {
-            page.line("no tasks");
+            page.line(match page.narrowed(&["--label", "-l", "--lifecycle"]) {
+                true => "no such tasks; `tenure task list` shows those of every kind",
+                false => "no tasks; `tenure task create --title TEXT` writes one down",
+            });
             return;
         }
         tasks(&self.tasks, page);
@@ -83,7 +88,7 @@ impl Show for TaskList {
 impl Show for LabelList {
     fn show(&self, page: &mut Page) {
         if self.labels.is_empty() {
-            page.line("no labels");
+            page.line("no labels; `tenure task create --title TEXT --label NAME` gives one");
             return;
         }
         let row = |label: &LabelCount| {
@@ -104,7 +109,7 @@ impl Show for Waited {
 impl Show for DependencyList {
     fn show(&self, page: &mut Page) {
         if self.tasks.is_empty() {
-            page.line("no tasks");
+            page.line("no tasks; `tenure dependency add` says that one waits for another");
             return;
         }
         let optional = |is| if is { "optional" } else { "" };
@@ -171,7 +176,7 @@ impl Show for ProjectAnswer {
 impl Show for ProjectList {
     fn show(&self, page: &mut Page) {
         if self.projects.is_empty() {
-            page.line("no projects; create one with `tenure init KEY` or `tenure project create KEY`");
+            page.line(NO_PROJECTS);
             return;
         }
         let rows: Vec<_> = self
@@ -218,7 +223,7 @@ impl Show for SessionAnswer {
 impl Show for SessionList {
     fn show(&self, page: &mut Page) {
         if self.sessions.is_empty() {
-            page.line("no open sessions");
+            page.line("no open sessions; `tenure session open` opens one");
             return;
         }
         let rows: Vec<_> = self
@@ -245,7 +250,7 @@ impl Show for SessionList {
 impl Show for Counts {
     fn show(&self, page: &mut Page) {
         if self.projects.is_empty() {
-            page.line("no projects");
+            page.line(NO_PROJECTS);
         }
         for (project, tasks) in &self.projects {
             page.field(project, &tasks_of(tasks));

@@ -82,6 +82,16 @@ impl Page {
         ((shown as u64) < most).then(|| format!("`{}`", self.typed.with("--limit", &most.to_string())))
     }
 
+    /// Whether the command that was typed has one of these options.
+    pub fn narrowed(&self, options: &[&str]) -> bool {
+        options.iter().any(|option| self.typed.has(option))
+    }
+
+    /// The command that was typed, with a further option.
+    pub fn also(&self, option: &str) -> String {
+        self.typed.also(option)
+    }
+
     /// Writes a named value, if there is one.
     pub fn field(&mut self, name: &str, value: &str) {
         if !value.is_empty() {

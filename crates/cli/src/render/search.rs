@@ -7,7 +7,7 @@ use super::{Page, Show};
 impl Show for FoundList {
     fn show(&self, page: &mut Page) {
         if self.tasks.is_empty() {
-            page.line("nothing is found");
+            page.line("nothing is found; fewer words find more");
             return;
         }
         let row = |found: &FoundTask| {

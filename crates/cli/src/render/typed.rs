@@ -23,6 +23,20 @@ impl Typed {
         self
     }
 
+    /// Whether an option was typed.
+    pub fn has(&self, option: &str) -> bool {
+        let own = self.0.split(|word| word == "--").next().unwrap_or_default();
+        own.iter().any(|word| word.split('=').next() == Some(option))
+    }
+
+    /// The whole command with a further option, which takes no value.
+    pub fn also(&self, option: &str) -> String {
+        let end = self.0.iter().position(|word| word == "--").unwrap_or(self.0.len());
+        let (own, texts) = self.0.split_at(end);
+        let words = std::iter::once("tenure").chain(own.iter().map(String::as_str)).chain([option]);
+        words.chain(texts.iter().map(String::as_str)).map(shell::word).collect::<Vec<_>>().join(" ")
+    }
+
     /// The whole command with this value of an option, in place of another one.
     pub fn with(&self, option: &str, value: &str) -> String {
         let end = self.0.iter().position(|word| word == "--").unwrap_or(self.0.len());
@@ -67,6 +81,12 @@ mod tests {
         ] {
             assert_eq!(typed(words).with("--limit", "40"), whole);
         }
+        let search = typed(&["search", "two words", "--limit=3", "--", "--everywhere"]);
+        assert_eq!(
+            search.also("--everywhere"),
+            "tenure search 'two words' --limit=3 --everywhere -- --everywhere"
+        );
+        assert!(search.has("--limit") && !search.has("--everywhere"));
         assert_eq!(
             typed(&["--local"]).naming("ready").with("--cursor", "1.x"),
             "tenure --local ready --cursor 1.x"

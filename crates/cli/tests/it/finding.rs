@@ -48,8 +48,16 @@ fn tasks_are_found_by_what_is_written_in_them() {
     let some = place.ok("ada", &["search", "loops", "--json=id,found_in"]);
     assert!(some.out.contains(r#""tasks":[{"found_in":"note","id":"afc-2"}]"#), "{}", some.out);
 
-    assert_eq!(place.ok("ada", &["search", "\"loops parser\""]).out, "nothing is found\n");
-    assert_eq!(place.ok("ada", &["search", "loops", "--", "-parser"]).out, "nothing is found\n");
+    for words in [&["search", "\"loops parser\""][..], &["search", "loops", "--", "-parser"]] {
+        let out = place.ok("ada", words).out;
+        assert!(out.starts_with("nothing is found; fewer words find more\nnext:"), "{out}");
+        assert!(
+            out.contains("--everywhere` looks in all projects") || out.contains("--everywhere -- -parser`"),
+            "{out}"
+        );
+        let everywhere = place.ok("ada", &[&["search", "--everywhere"], &words[1..]].concat());
+        assert_eq!(everywhere.out, "nothing is found; fewer words find more\n", "they are all searched");
+    }
     for words in
         [&["search", "?!"][..], &["search", ""], &["search", "\u{1b}["], &["search", "-x"], &["search"]]
     {
@@ -81,7 +89,10 @@ fn a_bound_checkout_is_searched_alone_unless_all_is_asked_for() {
 #[test]
 fn labels_are_listed_and_list_tasks() {
     let place = Place::bound();
-    assert_eq!(place.ok("ada", &["label", "list"]).out, "no labels\n");
+    assert_eq!(
+        place.ok("ada", &["label", "list"]).out,
+        "no labels; `tenure task create --title TEXT --label NAME` gives one\n"
+    );
     place.task("one", &["--label", "phase 2", "--label", "ui"]);
     place.task("two", &["--label", "ui"]);
     let listed = place.ok("ada", &["label", "list", "--limit", "1"]);
@@ -91,7 +102,10 @@ fn labels_are_listed_and_list_tasks() {
     assert!(rest.out.ends_with("2           0         ui\n"), "{}", rest.out);
     let both = place.json("ada", &["task", "list", "--label", "ui", "-l", "phase 2"]);
     assert_eq!(both["tasks"].as_array().map(Vec::len), Some(1));
-    assert_eq!(place.ok("ada", &["task", "list", "--label", "UI"]).out, "no tasks\n");
+    assert_eq!(
+        place.ok("ada", &["task", "list", "--label", "UI"]).out,
+        "no such tasks; `tenure task list` shows those of every kind\n"
+    );
 }
 
 #[test]
@@ -127,7 +141,10 @@ fn the_commits_of_a_label_tell_whether_they_are_all() {
         "a task may be named by an alias"
     );
     let none = place.ok("ada", &["commits", "--label", "none"]);
-    assert_eq!(none.out, "no tasks that could have landed\n");
+    assert_eq!(
+        none.out,
+        "no tasks that could have landed; `tenure label list` and `tenure task list` show what there is\n"
+    );
     for words in [&["commits"][..], &["commits", "afc-1", "--label", "ui"], &["commits", "--objective", ""]] {
         assert_eq!(place.run("ada", words).code, 1, "{words:?}");
     }
