@@ -72,7 +72,7 @@ fn own(words: &[OsString]) -> &[OsString] {
 fn explained(error: clap::Error, tree: &mut Command, words: &[OsString]) -> (clap::Error, Refusal) {
     let shown: Vec<OsString> = words.iter().map(|word| plain::echo(&word.to_string_lossy()).into()).collect();
     let is_as_typed = shown == words;
-    let mut error = if is_as_typed { error } else { harmless(error, tree, &shown) };
+    let mut error = if is_as_typed { error } else { harmless(&error, tree, &shown) };
     let words = own(&shown);
     let path = path(tree, words);
     let mut tips = tips(&error, tree, &path, words);
@@ -101,10 +101,10 @@ fn explained(error: clap::Error, tree: &mut Command, words: &[OsString]) -> (cla
 /// The same error about words that can be shown. clap repeats words as they are, in sentences and in tips of its own and
 /// in what our readers of values say; so it is given words that can be repeated. Where they are read otherwise, because
 /// what is shown of a word is better than the word, the first sentence is all that is told.
-fn harmless(error: clap::Error, tree: &mut Command, shown: &[OsString]) -> clap::Error {
+fn harmless(error: &clap::Error, tree: &mut Command, shown: &[OsString]) -> clap::Error {
     match arguments::read(shown) {
         Err(same) if same.kind() == error.kind() => same,
-        Ok(_) | Err(_) => tree.error(error.kind(), plain::echo(&what(&error))),
+        Ok(_) | Err(_) => tree.error(error.kind(), plain::echo(&what(error))),
     }
 }
 
@@ -385,20 +385,16 @@ mod tests {
     fn what_was_typed_is_shown_and_never_sent_to_a_terminal() {
         let hostile = "a\r\u{1b}]52;c;aGVsbG8\u{7}\u{202e}\u{9b}31m\nb";
         let shown = r"a\r\x1b]52;c;aGVsbG8\x07\u{202e}\x9b31m\nb";
-        let inline = format!("--until={hostile}");
-        let option = format!("--{hostile}");
+        let [inline, option] = ["--until=", "--"].map(|before| format!("{before}{hostile}"));
         for words in [
             &[hostile][..],
-            &["task", hostile],
             &["wait", "demo-1", "--until", hostile],
             &["wait", "demo-1", &inline],
             &["wait", "demo-1", &option],
             &["project", "create", hostile],
             &["ready", "--limit", hostile],
             &["completion", hostile],
-            &["wait", "demo-1", "--timeout", hostile],
             &["task", "create", "--title", "x", hostile],
-            &["task", "create", hostile],
         ] {
             let (text, refusal) = said(words);
             let all = format!("{text}{}{:?}", refusal.detail, refusal.next_actions);
@@ -427,16 +423,16 @@ mod tests {
             let (text, refusal) = said(words);
             assert!(text.len() < 3_000 && refusal.detail.len() < 2_000, "{}: {}", words[0], text.len());
         }
-        let title = "x".repeat(500);
-        assert!(said(&["task", "create", &title]).1.next_actions[0].contains(&title), "a title is whole");
+        let title = &long[..500];
+        assert!(said(&["task", "create", title]).1.next_actions[0].contains(title), "a title is whole");
     }
 
     #[test]
     fn a_text_that_begins_with_a_dash_is_repeated_whole_in_the_tip_for_it() {
-        let (text, _) = said(&["search", "-flaky"]);
-        assert!(text.contains("to pass '-flaky' as a value, use '-- -flaky'"), "{text}");
-        let (text, _) = said(&["search", "--flaky"]);
-        assert!(text.contains("use '-- --flaky'"), "{text}");
+        for word in ["-flaky", "--flaky"] {
+            let (text, _) = said(&["search", word]);
+            assert!(text.contains(&format!("to pass '{word}' as a value, use '-- {word}'")), "{text}");
+        }
     }
 
     #[test]
