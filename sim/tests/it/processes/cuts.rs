@@ -148,7 +148,7 @@ fn told(text: &str) -> Value {
 fn check(spec: &Spec) {
     let scene = Scene::new();
     let input = prepare(&scene, spec.name);
-    let route = route(spec, &input);
+    let route = route(spec, &input).expect("it fits the wire");
     let before = scene.events();
     let cuts = cut_first(&scene, route.method, route.target.clone());
     let heard = match spec.name {
