@@ -19,6 +19,8 @@ const WRITTEN: &[(&str, &str)] = &[
     ("What is proved, and how", "proofs.md"),
     ("What is not promised", "not-promised.md"),
     ("Figures", "performance.md"),
+    ("As a store grows", "growth.md"),
+    ("Under load", "load.md"),
 ];
 
 /// docs/src/SUMMARY.md
