@@ -308,7 +308,7 @@ mod tests {
         assert!(arguments.options.quiet);
         let Ok(arguments) = read(&["tenure", "--session", "ready"]) else { panic!("it is sound") };
         assert!(arguments.command.is_none());
-        assert_eq!(read(&["tenure", "ready", "claim"]).err(), Some(clap::error::ErrorKind::UnknownArgument));
+        assert_eq!(read(&["tenure", "ready", "claim"]).err(), Some(ErrorKind::UnknownArgument));
     }
 
     #[test]

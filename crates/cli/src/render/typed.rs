@@ -25,23 +25,19 @@ impl Typed {
 
     /// Whether an option was typed.
     pub fn has(&self, option: &str) -> bool {
-        let own = self.0.split(|word| word == "--").next().unwrap_or_default();
-        own.iter().any(|word| word.split('=').next() == Some(option))
+        self.parts().0.iter().any(|word| word.split('=').next() == Some(option))
     }
 
     /// The whole command with a further option, which takes no value.
     pub fn also(&self, option: &str) -> String {
-        let end = self.0.iter().position(|word| word == "--").unwrap_or(self.0.len());
-        let (own, texts) = self.0.split_at(end);
-        let words = std::iter::once("tenure").chain(own.iter().map(String::as_str)).chain([option]);
-        words.chain(texts.iter().map(String::as_str)).map(shell::word).collect::<Vec<_>>().join(" ")
+        let (own, texts) = self.parts();
+        whole(own.iter().map(String::as_str).chain([option]), texts)
     }
 
     /// The whole command with this value of an option, in place of another one.
     pub fn with(&self, option: &str, value: &str) -> String {
-        let end = self.0.iter().position(|word| word == "--").unwrap_or(self.0.len());
-        let (own, texts) = self.0.split_at(end);
-        let mut words = vec!["tenure"];
+        let (own, texts) = self.parts();
+        let mut words = Vec::new();
         let mut own = own.iter().map(String::as_str);
         while let Some(word) = own.next() {
             if word == option {
@@ -50,10 +46,19 @@ impl Typed {
                 words.push(word);
             }
         }
-        words.extend([option, value]);
-        words.extend(texts.iter().map(String::as_str));
-        words.into_iter().map(shell::word).collect::<Vec<_>>().join(" ")
+        whole(words.into_iter().chain([option, value]), texts)
     }
+
+    /// The words that may be options, and those behind `--`, which it leads.
+    fn parts(&self) -> (&[String], &[String]) {
+        self.0.split_at(self.0.iter().position(|word| word == "--").unwrap_or(self.0.len()))
+    }
+}
+
+/// A command as it is typed.
+fn whole<'a>(own: impl Iterator<Item = &'a str>, texts: &'a [String]) -> String {
+    let words = std::iter::once("tenure").chain(own).chain(texts.iter().map(String::as_str));
+    words.map(shell::word).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
