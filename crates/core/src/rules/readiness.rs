@@ -2,7 +2,7 @@
 //! the affected tasks only: how many blockers a task has itself, how many of them it passes down to its children,
 //! and how many its unfinished ancestors pass down to it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::envelope::Call;
 use crate::model::dependency::{Dependency, DependencyKind};
@@ -118,11 +118,17 @@ fn count_inherited(set: &WorkingSet, id: &TaskId) -> Step<u32> {
     Ok(above.iter().filter(|parent| passes_down(parent)).count() as u32)
 }
 
-/// Writes a task and, when it enters the queue, the moment since when it has been ready. A deferral whose date has
-/// passed made it ready then, whether or not somebody ended it since.
-pub fn put(set: &mut WorkingSet, now: Now, mut task: Task) -> Step<()> {
-    let before = set.task(&task.id)?.map(|old| (old.queue(), old.deferred_until));
+/// Writes a task and, when it enters the queue, the moment since when it has been ready.
+pub fn put(set: &mut WorkingSet, now: Now, task: Task) -> Step<()> {
+    let before = set.task(&task.id)?;
+    set.put_task(entered(before.as_ref(), task, now))
+}
+
+/// The task with the moment since when it has been ready, if it has entered the queue since it was `before`. A deferral
+/// whose date has passed made it ready then, whether or not somebody ended it since.
+fn entered(before: Option<&Task>, mut task: Task, now: Now) -> Task {
     let queue = task.queue();
+    let before = before.map(|old| (old.queue(), old.deferred_until));
     if before != Some((queue, task.deferred_until)) {
         let was_due = before.is_some_and(|(queue, until)| {
             queue == Queue::Deferred && until.is_some_and(|until| until <= now.wall)
@@ -140,7 +146,7 @@ pub fn put(set: &mut WorkingSet, now: Now, mut task: Task) -> Step<()> {
             | Queue::Objective => {}
         }
     }
-    set.put_task(task)
+    task
 }
 
 /// A deferral's date on the scale of fleet time, so that both kinds of ready tasks are in one order.
@@ -165,52 +171,66 @@ fn recount_below(
     ids: &BTreeSet<TaskId>,
     mut below: BTreeSet<TaskId>,
 ) -> Step<Vec<TaskId>> {
-    let mut freed = Vec::new();
+    let mut walk = Walk::default();
     let counts = together(ids.iter().map(|id| count_own(set, id)))?;
     let tasks = together(ids.iter().map(|id| set.existing_task(id)))?;
-    let mut changed = Vec::new();
     for (task, (own_blockers, outer_blockers)) in tasks.into_iter().zip(counts) {
         if (task.own_blockers, task.outer_blockers) != (own_blockers, outer_blockers) {
-            change(set, now, Task { own_blockers, outer_blockers, ..task }, &mut changed, &mut freed)?;
+            walk.change(set, &task, Task { own_blockers, outer_blockers, ..task.clone() })?;
         }
     }
     loop {
+        let changed = std::mem::take(&mut walk.changed);
         below.extend(together(changed.iter().map(|id| children(set, id)))?.into_iter().flatten());
         if below.is_empty() {
-            return Ok(freed);
+            return walk.end(set, now);
         }
         let level = std::mem::take(&mut below);
         let counts = together(level.iter().map(|id| count_inherited(set, id)))?;
         let tasks = together(level.iter().map(|id| set.existing_task(id)))?;
-        changed.clear();
         for (task, inherited_blockers) in tasks.into_iter().zip(counts) {
             if task.inherited_blockers != inherited_blockers {
-                change(set, now, Task { inherited_blockers, ..task }, &mut changed, &mut freed)?;
+                walk.change(set, &task, Task { inherited_blockers, ..task.clone() })?;
             }
         }
     }
 }
 
-/// Writes changed counts and notes whether the task now passes something else down, and whether it became ready.
-fn change(
-    set: &mut WorkingSet,
-    now: Now,
-    task: Task,
-    changed: &mut Vec<TaskId>,
-    freed: &mut Vec<TaskId>,
-) -> Step<()> {
-    let before = set.existing_task(&task.id)?;
-    if passes_down(&before) != passes_down(&task) {
-        changed.push(task.id.clone());
+/// What a walk down from changed counts has met. A task may be met more than once: only how it was before the walk and
+/// how it is after it tells whether it entered the queue.
+#[derive(Default)]
+struct Walk {
+    /// Tasks that now pass something else down.
+    changed: Vec<TaskId>,
+    /// Every task that was written, as it was before.
+    before: BTreeMap<TaskId, Task>,
+}
+
+impl Walk {
+    /// Writes changed counts.
+    fn change(&mut self, set: &mut WorkingSet, before: &Task, task: Task) -> Step<()> {
+        if passes_down(before) != passes_down(&task) {
+            self.changed.push(task.id.clone());
+        }
+        self.before.entry(task.id.clone()).or_insert_with(|| before.clone());
+        set.put_task(task)
     }
-    let (id, after) = (task.id.clone(), task.queue());
-    put(set, now, task)?;
-    if after == Queue::Ready && before.queue() != Queue::Ready {
-        freed.push(id);
-    } else if after != Queue::Ready {
-        freed.retain(|freed| *freed != id);
+
+    /// Gives those that entered the queue their place in it, and returns those that became ready.
+    fn end(self, set: &mut WorkingSet, now: Now) -> Step<Vec<TaskId>> {
+        let mut freed = Vec::new();
+        for (id, before) in self.before {
+            let task = set.existing_task(&id)?;
+            if task.queue() == before.queue() {
+                continue;
+            }
+            if task.queue() == Queue::Ready {
+                freed.push(id);
+            }
+            set.put_task(entered(Some(&before), task, now))?;
+        }
+        Ok(freed)
     }
-    Ok(())
 }
 
 /// Keeps the facts after a task was finished or reopened: those who wait for it, and what it passes down. Returns

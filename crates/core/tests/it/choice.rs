@@ -140,6 +140,26 @@ fn a_deferral_whose_date_passed_keeps_its_place_when_somebody_ends_it() {
     }
 }
 
+#[test]
+fn a_task_that_only_passes_through_being_blocked_keeps_its_place() {
+    let (mut world, a) = World::with_project();
+    world.task(&a, &json!({}));
+    world.task(&a, &json!({}));
+    world.task(&a, &json!({}));
+    world.ok(&a, from(json!({ "task": "p-3", "on": "p-1" }), "dependency.add"));
+    world.task(&a, &json!({}));
+    world.ok(&a, from(json!({ "task": "p-4", "on": "p-3", "kind": "parent" }), "dependency.add"));
+    world.pass(1_000);
+    // While the counts go down from p-3, p-4 still holds p-1 back; in the end nobody does, as p-1 is now below p-3.
+    world.ok(&a, from(json!({ "task": "p-1", "on": "p-4", "kind": "parent" }), "dependency.add"));
+    let order: Vec<Value> = (0..2)
+        .map(|_| {
+            world.ok(&a, from(json!({ "projects": ["p"], "another": true }), "claim"))["task"]["id"].clone()
+        })
+        .collect();
+    assert_eq!(order, ["p-1", "p-2"]);
+}
+
 fn record_overdue(world: &mut World) -> String {
     let record = tenure_core::operation::record::RecordOverdue {}.into();
     let envelope = tenure_core::envelope::Envelope::default();
