@@ -57,6 +57,11 @@ const TOOLS: &[Tool] = &[
         why: "the simulation runs as another user, and mounts small disks with unshare beside it",
     },
     Tool {
+        probe: &["sh", "-c", "ls /usr/lib/postgresql/*/bin/postgres"],
+        origin: Origin::Debian("postgresql"),
+        why: "the store is tested on a real server of its own",
+    },
+    Tool {
         probe: &["cargo", "fmt", "--version"],
         origin: Origin::Component("rustfmt"),
         why: "the format of the source is checked",
@@ -75,11 +80,6 @@ const TOOLS: &[Tool] = &[
 
 /// What only the figures need: the peers.
 const PEERS: &[Tool] = &[
-    Tool {
-        probe: &["pg_config", "--version"],
-        origin: Origin::Debian("postgresql"),
-        why: "the figures stand beside a queue in PostgreSQL",
-    },
     Tool {
         probe: &["etcd", "--version"],
         origin: Origin::Debian("etcd-server"),

@@ -10,6 +10,7 @@ use tenure_engine::restore::restore;
 use tenure_engine::store::driver::{Class, Driver, Each, StoreError, Value};
 use tenure_engine::store::floors;
 use tenure_engine::store::folder::{Hold, hold};
+use tenure_engine::store::search::{FullText, fts5};
 use tenure_engine::store::sqlite::{Role, Sqlite};
 
 use super::time::Shown;
@@ -213,5 +214,9 @@ impl Driver for Store {
 
     fn version(&mut self) -> Result<String, StoreError> {
         self.connection().version()
+    }
+
+    fn full_text(&self) -> &'static FullText {
+        &fts5::FULL_TEXT
     }
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Statement};
 use tenure_engine::store::driver::{Driver, Each, StoreError, Value};
+use tenure_engine::store::search::FullText;
 use tenure_engine::store::sqlite::Sqlite;
 
 /// What the engine asked of the database, in order.
@@ -113,6 +114,10 @@ impl Driver for Recorder {
 
     fn version(&mut self) -> Result<String, StoreError> {
         self.inner.version()
+    }
+
+    fn full_text(&self) -> &'static FullText {
+        self.inner.full_text()
     }
 }
 

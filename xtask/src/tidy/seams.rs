@@ -17,19 +17,28 @@ const MEASURED_BESIDE_PEERS: &str = "xtask/src/bench/";
 
 const SEAMS: &[Seam] = &[
     Seam { name: "rusqlite", packages: &["tenure-engine"], places: &["crates/engine/src/store/sqlite.rs"] },
-    Seam { name: "postgres", packages: &["tenure-engine"], places: &["crates/engine/src/store/postgres.rs"] },
     Seam {
         name: "tokio-postgres",
         packages: &["tenure-engine"],
-        places: &["crates/engine/src/store/postgres.rs"],
+        places: &["crates/engine/src/store/postgres/"],
+    },
+    Seam {
+        name: "tokio-postgres-rustls",
+        packages: &["tenure-engine"],
+        places: &["crates/engine/src/store/postgres/"],
     },
     Seam { name: "axum", packages: &["tenure-server"], places: &["crates/server/"] },
     Seam { name: "rmcp", packages: &["tenure-server"], places: &["crates/server/src/mcp"] },
     Seam { name: "ureq", packages: &["tenure-client"], places: &["crates/client/"] },
     Seam {
         name: "tokio",
-        packages: &["tenure-server", "tenure"],
-        places: &["crates/server/", "crates/cli/src/serve", "crates/cli/tests/"],
+        packages: &["tenure-server", "tenure", "tenure-engine"],
+        places: &[
+            "crates/server/",
+            "crates/cli/src/serve",
+            "crates/cli/tests/",
+            "crates/engine/src/store/postgres/wire.rs",
+        ],
     },
     Seam { name: "comfy-table", packages: &["tenure"], places: &["crates/cli/"] },
 ];
@@ -81,6 +90,7 @@ const WRITERS: &[&str] = &[
     "crates/engine/src/execute.rs",
     "crates/engine/src/store/batch.rs",
     "crates/engine/src/store/sqlite.rs",
+    "crates/engine/src/store/postgres/mod.rs",
 ];
 
 /// Invariant 4: only execute.rs begins a write.

@@ -8,6 +8,8 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use super::search::FullText;
+
 /// A value of a statement. Placeholders are `$1`, `$2` … in the order in which they first appear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value<'a> {
@@ -17,6 +19,15 @@ pub enum Value<'a> {
     Text(Cow<'a, str>),
     /// Nothing.
     Null,
+}
+
+/// What a connection may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Read and write; each process that serves a store has one.
+    Writer,
+    /// Only read.
+    Reader,
 }
 
 /// A connection to the database of a store.
@@ -29,6 +40,18 @@ pub trait Driver: Send {
 
     /// Runs a statement and says how many rows it changed.
     fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
+
+    /// Runs a statement that must change so many rows, if that is known. A database across a network may send it
+    /// with the next request that needs an answer, and tell then that it failed: with the commit at the latest.
+    fn write(&mut self, sql: &str, values: &[Value<'_>], rows: Option<u64>) -> Result<(), StoreError> {
+        let changed = self.execute(sql, values)?;
+        match rows {
+            Some(rows) if rows != changed => {
+                Err(StoreError::corrupt(format!("{changed} rows were changed, not {rows}")))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
 
     /// Runs a question and hands over each row.
     fn query(&mut self, sql: &str, values: &[Value<'_>], each: &mut Each<'_>) -> Result<(), StoreError>;
@@ -50,6 +73,14 @@ pub trait Driver: Send {
         let detail = format!("this database cannot be copied into {}", into.display());
         Err(StoreError::new(Class::Other, detail))
     }
+
+    /// Whether an update moves a row in every index whose columns it mentions, also where nothing changes.
+    fn moves_what_an_update_mentions(&self) -> bool {
+        true
+    }
+
+    /// How this database finds words in texts.
+    fn full_text(&self) -> &'static FullText;
 
     /// The number of the last migration that the store has seen; 0 for an empty one.
     fn schema(&mut self) -> Result<u32, StoreError>;

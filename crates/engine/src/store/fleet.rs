@@ -61,8 +61,7 @@ pub fn create(driver: &mut dyn Driver, fleet: &Fleet) -> Result<(), StoreError> 
 pub fn save(driver: &mut dyn Driver, fleet: &Fleet) -> Result<(), StoreError> {
     let sql =
         "UPDATE fleet SET epoch = $1, time = $2, wall = $3, event = $4, head = $5, floor = $6 WHERE id = $7";
-    let changed = driver.execute(sql, &values(fleet).0)?;
-    if changed == 1 { Ok(()) } else { Err(StoreError::corrupt("the fleet row is gone")) }
+    driver.write(sql, &values(fleet).0, Some(1))
 }
 
 fn values(fleet: &Fleet) -> Values<'_> {

@@ -19,6 +19,7 @@ pub mod graph;
 pub mod label;
 pub mod load;
 pub mod page;
+pub mod postgres;
 pub mod project;
 pub mod queue;
 pub mod receipt;

@@ -296,9 +296,10 @@ fn load_rows<R: Stored>(
 pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(), StoreError> {
     let shape = R::shape();
     let (mut gone, mut moved, mut steady) = (Values::default(), Values::default(), Values::default());
+    let has_steady = shape.steady > 0 && driver.moves_what_an_update_mentions();
     for (key, row) in table.dirty() {
         match row {
-            Some(row) if shape.steady == 0 || row.has_moved() => row.write(&mut moved),
+            Some(row) if !has_steady || row.has_moved() => row.write(&mut moved),
             Some(row) => row.write(&mut steady),
             None => R::write_key(key, &mut gone),
         }
@@ -316,14 +317,12 @@ pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(),
 
 /// Removes the rows of keys whose values stand one after the other.
 pub fn remove(driver: &mut dyn Driver, shape: &Shape, keys: &Values<'_>) -> Result<(), StoreError> {
-    in_sizes(&keys.0, shape.key, |rows, values| driver.execute(shape.delete(rows), values).map(drop))
+    in_sizes(&keys.0, shape.key, |rows, values| driver.write(shape.delete(rows), values, None))
 }
 
 /// Writes rows whose values stand one after the other.
 pub fn insert(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Result<(), StoreError> {
-    in_sizes(&rows.0, shape.columns.len(), |rows, values| {
-        driver.execute(shape.upsert(rows), values).map(drop)
-    })
+    in_sizes(&rows.0, shape.columns.len(), |rows, values| driver.write(shape.upsert(rows), values, None))
 }
 
 /// Cuts rows into the sizes that statements exist in, the largest first.

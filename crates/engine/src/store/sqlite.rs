@@ -12,9 +12,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
 
+pub use super::driver::Role;
 use super::driver::{Class, Driver, Each, Row, StoreError, Value};
 use super::folder::Hold;
 use super::schema_known;
+use super::search::{FullText, fts5};
 
 /// How long a connection waits for a lock that another one holds for a moment.
 const BUSY: Duration = Duration::from_secs(5);
@@ -30,15 +32,6 @@ const STATEMENTS: usize = 512;
 
 /// What a migration does beside its shared statements, by its number: what only SQLite has.
 const OWN_MIGRATIONS: &[(u32, &str)] = &[(3, include_str!("migrations/0003.sqlite.sql"))];
-
-/// What a connection may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Read and write; there is one.
-    Writer,
-    /// Only read.
-    Reader,
-}
 
 /// A connection to a SQLite database.
 pub struct Sqlite {
@@ -284,6 +277,10 @@ impl Driver for Sqlite {
         let copied = self.connection.execute("VACUUM INTO ?1", [into]).map_err(error);
         self.set("query_only", only)?;
         copied.map(|_| ())
+    }
+
+    fn full_text(&self) -> &'static FullText {
+        &fts5::FULL_TEXT
     }
 
     fn schema(&mut self) -> Result<u32, StoreError> {

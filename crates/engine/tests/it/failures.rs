@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use tenure_engine::store::driver::{Class, Driver, Each, StoreError, Value};
+use tenure_engine::store::search::FullText;
 use tenure_engine::store::sqlite::Sqlite;
 
 use crate::world::World;
@@ -128,6 +129,10 @@ impl Driver for Failing {
 
     fn version(&mut self) -> Result<String, StoreError> {
         self.inner.version()
+    }
+
+    fn full_text(&self) -> &'static FullText {
+        self.inner.full_text()
     }
 }
 

@@ -9,6 +9,7 @@ use tenure_core::working_set::Chosen;
 use tenure_engine::execute::prepare;
 use tenure_engine::store::driver::Values;
 use tenure_engine::store::rows::{Lookup, Stored};
+use tenure_engine::store::search::fts5;
 use tenure_engine::store::sqlite::Sqlite;
 use tenure_engine::store::{
     attempt, body, completion, entry, event, fill, graph, label, page, project, queue, receipt, search,
@@ -111,7 +112,7 @@ fn labelled_tasks_and_labels_are_read_in_order_without_sorting() {
 fn a_search_reads_what_its_words_lead_to_and_nothing_else() {
     for (query, in_project) in [("one", false), ("one \"two three\" -four -five", true)] {
         let query = Query::read(query).expect("a query");
-        let steps = store().plan(&search::text_for(&query, in_project)).expect("a statement");
+        let steps = store().plan(&fts5::text_for(&query, in_project)).expect("a statement");
         for step in &steps {
             let looks_up = !step.starts_with("SCAN")
                 || step.contains("VIRTUAL TABLE INDEX 0:M")

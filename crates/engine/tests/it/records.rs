@@ -337,7 +337,8 @@ fn a_second_current_attempt_is_stopped_by_the_store_itself() {
         set.attempts.put(attempt(1, 2, true, 10));
         let flushed = world.attempt(|driver| {
             driver.begin_write()?;
-            flush(driver, &set)
+            flush(driver, &set)?;
+            driver.commit()
         });
         assert_eq!(flushed.map_err(|error| error.class), Err(Class::Other));
         world.driver.rollback().expect("rollback");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
+use tenure_cluster::Cluster;
 use tenure_core::envelope::{Caller, Envelope, Fence};
 use tenure_core::model::ids::{AttemptId, OperationId, SessionId};
 use tenure_core::model::limits::Durations;
@@ -19,6 +20,8 @@ use tenure_engine::execute::{Committed, prepare, read, run_batch};
 use tenure_engine::store::driver::{Driver, StoreError};
 use tenure_engine::store::flush;
 use tenure_engine::store::folder::{Hold, hold};
+use tenure_engine::store::postgres::Postgres;
+use tenure_engine::store::postgres::address::Address;
 use tenure_engine::store::sqlite::{Role, Sqlite};
 
 use crate::failures::{Failing, Faults, Strike, with_a_lost_commit, with_every_call_failing};
@@ -98,6 +101,7 @@ pub struct World {
     faults: Option<Arc<Faults>>,
     _hold: Option<Hold>,
     _folder: Option<tempfile::TempDir>,
+    _cluster: Option<Cluster>,
 }
 
 impl World {
@@ -112,11 +116,19 @@ impl World {
         Self::on(Box::new(driver), Some(hold), Some(folder))
     }
 
+    /// A store in a PostgreSQL of its own. Nothing here is to survive a crash, so its disk is not waited for.
+    pub fn on_postgres() -> Self {
+        let cluster = Cluster::start(&["fsync=off", "synchronous_commit=on"]).expect("PostgreSQL");
+        let address = Address::parse(&cluster.url(), None).expect("an address");
+        let driver = Postgres::open(&address, Role::Writer).expect("a connection");
+        Self { _cluster: Some(cluster), ..Self::on(Box::new(driver), None, None) }
+    }
+
     pub fn on(mut driver: Box<dyn Driver>, hold: Option<Hold>, folder: Option<tempfile::TempDir>) -> Self {
         let clocks = StillClocks::new();
         let fleet = prepare(&mut *driver, &*clocks, || Ok("test".to_owned())).expect("a fleet");
         let clock = FleetClock::join(&fleet, &*clocks);
-        Self { driver, clocks, clock, faults: None, _hold: hold, _folder: folder }
+        Self { driver, clocks, clock, faults: None, _hold: hold, _folder: folder, _cluster: None }
     }
 
     /// A store whose calls fail as its faults say, from its founding on.
@@ -238,10 +250,11 @@ fn is_repeatable(command: &Command) -> bool {
     command.operation.spec().access != Access::Coordinator
 }
 
-/// Runs a story on every kind of store: in memory, in a file, and where every call fails once.
+/// Runs a story on every kind of store: in memory, in a file, in PostgreSQL, and where every call fails once.
 pub fn on_every_store(story: impl Fn(World)) {
     story(World::in_memory());
     story(World::on_file());
+    story(World::on_postgres());
     for strike in [Strike::Before, Strike::AfterCommit] {
         let faults = Faults::new(strike);
         let world = World::with_faults(&faults);
@@ -344,6 +357,10 @@ macro_rules! pass_the_rest_on {
 
         fn version(&mut self) -> Result<String, StoreError> {
             self.inner.version()
+        }
+
+        fn full_text(&self) -> &'static tenure_engine::store::search::FullText {
+            self.inner.full_text()
         }
     };
 }

@@ -1,12 +1,15 @@
-//! Full text: which tasks answer a query, and in which order. Beside backups the one place where databases may differ;
-//! all that is SQLite's own about it is here and in `migrations/0003.sqlite.sql`. The index is written in the
+//! Full text: which tasks answer a query, and in which order. Beside backups the one place where databases may differ:
+//! each has a file here, with all that is its own, and a third migration of its own. The index is written in the
 //! transaction of the texts, and a question costs as much as its words are common.
 //!
 //! What is indexed and what is asked for are folded words ([`tenure_core::search::words`]), which mean nothing to the
-//! database, so no input is ever read as a query of its language, and every database finds the same.
+//! database, so no input is ever read as a query of its language, and every database finds the same. What is the best of
+//! it they judge each in their own way.
+
+pub mod fts5;
+pub mod tsvector;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use tenure_core::model::attempt::Entry;
 use tenure_core::model::ids::{EventNumber, ProjectKey, TaskId};
@@ -26,8 +29,17 @@ static WORDS: Shape = Shape::new("passage_words", &["rowid", "title", "descripti
 /// The statement that finds the id before the next.
 const LAST: &str = "SELECT coalesce(max(id), 0) FROM passage";
 
-/// What a word weighs in a title, in a description, and in an entry.
-const WEIGHTS: &str = "10.0, 3.0, 1.0";
+/// How a database finds words in texts.
+#[derive(Debug)]
+pub struct FullText {
+    /// The statement for a query, in one project or in all. Its values are what each wanted term is asked for by, the nine
+    /// words of the queues, the project if there is one, the unwanted terms, and the limit.
+    pub text_for: fn(query: &Query, in_project: bool) -> String,
+    /// The values that the wanted terms are asked for by.
+    pub wanted: fn(terms: &[Term], values: &mut Values<'_>),
+    /// The values that the unwanted terms are asked for by.
+    pub unwanted: fn(terms: &[Term], values: &mut Values<'_>),
+}
 
 /// Puts the words of bodies and of new entries into the index, instead of what the same bodies had there.
 pub fn keep<'a>(
@@ -114,78 +126,20 @@ pub fn found(
     count: u32,
 ) -> Result<(Vec<Found>, u64), StoreError> {
     let mut values = Values::default();
-    query.wanted.iter().for_each(|term| values.text(matching(term)));
+    let full_text = driver.full_text();
+    (full_text.wanted)(&query.wanted, &mut values);
     values.filling(queues.iter().map(|queue| queue.as_str()), Queue::ALL.len());
     if let Some(project) = project {
         values.text(project.as_str());
     }
-    if !query.unwanted.is_empty() {
-        let unwanted: Vec<String> = query.unwanted.iter().map(matching).collect();
-        values.text(unwanted.join(" OR "));
-    }
+    (full_text.unwanted)(&query.unwanted, &mut values);
     values.integer(i64::from(count));
     let (mut tasks, mut total) = (Vec::new(), 0);
-    driver.query(&text_for(query, project.is_some()), &values.0, &mut |row| {
+    driver.query(&(full_text.text_for)(query, project.is_some()), &values.0, &mut |row| {
         let mut fields = Fields::of(row);
         tasks.push(Found { task: fields.parse()?, entry: fields.optional_count()?.map(EventNumber) });
         total = fields.count()?;
         Ok(())
     })?;
     Ok((tasks, total))
-}
-
-/// The statement for a query. Its values are what each wanted term matches, the nine words of the queues, the project if
-/// there is one, what all unwanted terms match if there are some, and the limit.
-#[must_use]
-pub fn text_for(query: &Query, in_project: bool) -> String {
-    let terms = query.wanted.len();
-    let mut sql = String::from("WITH hit (term, id, score) AS MATERIALIZED (");
-    for term in 1..=terms {
-        let union = if term == 1 { "" } else { " UNION ALL " };
-        let _ = write!(
-            sql,
-            "{union}SELECT {term}, rowid, bm25(passage_words, {WEIGHTS}) FROM passage_words \
-             WHERE passage_words MATCH ${term}"
-        );
-    }
-    // Of the one row that has the least score come the other columns as well: SQLite promises it.
-    sql.push_str(
-        "), best (task, entry, score) AS (SELECT passage.task, passage.entry, min(hit.score) FROM hit \
-         JOIN passage ON passage.id = hit.id GROUP BY passage.task, hit.term), \
-         task_score (task, entry, least, score) AS (SELECT task, entry, min(score), sum(score) FROM best \
-         GROUP BY task HAVING count(*) = ",
-    );
-    let _ = write!(sql, "{terms}) SELECT task.id, task_score.entry, count(*) OVER () FROM task_score ");
-    sql.push_str("JOIN task ON task.id = task_score.task WHERE task.queue IN (");
-    let mut value = terms;
-    let mut next = || {
-        value += 1;
-        format!("${value}")
-    };
-    let queues: Vec<String> = Queue::ALL.iter().map(|_| next()).collect();
-    let _ = write!(sql, "{})", queues.join(", "));
-    if in_project {
-        let _ = write!(sql, " AND task.project = {}", next());
-    }
-    if !query.unwanted.is_empty() {
-        let _ = write!(
-            sql,
-            " AND task.id NOT IN (SELECT passage.task FROM passage_words \
-             JOIN passage ON passage.id = passage_words.rowid WHERE passage_words MATCH {})",
-            next()
-        );
-    }
-    let _ = write!(
-        sql,
-        " ORDER BY task_score.score, task.stage, task.number DESC, task.project LIMIT {}",
-        next()
-    );
-    sql
-}
-
-/// What a term matches, in the index's language: folded words in quotes. A word as it stands weighs more than one that
-/// only begins like it, because fewer texts have it.
-fn matching(term: &Term) -> String {
-    let words = term.words.join(" ");
-    if term.is_beginning { format!("(\"{words}\" OR \"{words}\" *)") } else { format!("\"{words}\"") }
 }

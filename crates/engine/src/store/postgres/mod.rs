@@ -1,0 +1,312 @@
+//! PostgreSQL behind the seam. Nothing else names its client.
+//!
+//! The statements are those of SQLite. What differs: a write holds the fleet's row from its beginning, so all servers
+//! of a fleet write one after another; and what needs no answer travels together with what does, since a round trip
+//! costs more than a statement.
+
+pub mod address;
+mod error;
+mod value;
+mod wire;
+
+use std::collections::BTreeMap;
+
+use tokio_postgres::Statement;
+
+use self::address::Address;
+use self::error::Step;
+use self::value::Argument;
+use self::wire::{Request, Wire};
+use super::driver::{Class, Driver, Each, Role, StoreError, Value};
+use super::schema_known;
+use super::search::{FullText, tsvector};
+
+/// Prepared statements that a connection keeps.
+const STATEMENTS: usize = 512;
+
+/// What every connection is told. A batch's statements name many values: a plan made once for any of them is several
+/// times slower than one made for these. A transaction whose server process stands still gives its lock back.
+const SETTINGS: &str = "\
+    SET plan_cache_mode = force_custom_plan; SET client_min_messages = warning; SET lock_timeout = '5s'; \
+    SET idle_in_transaction_session_timeout = '3s'; SET standard_conforming_strings = on; SET statement_timeout = 0";
+
+/// A connection to a PostgreSQL database.
+pub struct Postgres {
+    wire: Wire,
+    schema: String,
+    role: Role,
+    statements: BTreeMap<String, Statement>,
+    waiting: Vec<Waiting>,
+    is_within: bool,
+}
+
+/// What is sent with the next request that needs an answer.
+enum Waiting {
+    Plain(String),
+    Write { statement: Statement, values: Vec<Argument>, rows: Option<u64> },
+}
+
+impl Waiting {
+    fn request(&self) -> Request<'_> {
+        match self {
+            Self::Plain(sql) => Request::Plain(sql),
+            Self::Write { statement, values, rows } => Request::Write { statement, values, rows: *rows },
+        }
+    }
+}
+
+impl Postgres {
+    /// Connects to the primary of a fleet's database. A schema of a newer version is refused before anything is written.
+    pub fn open(address: &Address, role: Role) -> Result<Self, StoreError> {
+        let mut postgres = match address.hosts().as_slice() {
+            [_] => Self::connect(address, role)?,
+            hosts => Self::connect_to_newest(hosts, role)?,
+        };
+        let (schema, known) = (postgres.schema()?, schema_known());
+        if schema > known {
+            let detail = format!("the store has schema {schema}, this version knows {known}");
+            return Err(StoreError::new(Class::NewerSchema, detail));
+        }
+        Ok(postgres)
+    }
+
+    /// Of several hosts that can be written to, the one that was promoted last: a primary that was replaced and came back
+    /// has an older timeline.
+    fn connect_to_newest(hosts: &[Address], role: Role) -> Result<Self, StoreError> {
+        let mut newest: Option<(i64, Self)> = None;
+        let mut failed = None;
+        for host in hosts {
+            let found = Self::connect(host, role).and_then(|mut found| Ok((found.timeline()?, found)));
+            match found {
+                Ok(found) if newest.as_ref().is_none_or(|(timeline, _)| found.0 > *timeline) => {
+                    newest = Some(found);
+                }
+                Ok(_) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        let none = || StoreError::new(Class::Io, "no host can be written to");
+        newest.map(|(_, found)| found).ok_or_else(|| failed.unwrap_or_else(none))
+    }
+
+    /// How often the cluster's primary was replaced before this server became it.
+    fn timeline(&mut self) -> Result<i64, StoreError> {
+        let mut timeline = 0;
+        // The first eight hexadecimal digits of a file of the log name its timeline.
+        let sql = "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint";
+        self.query(sql, &[], &mut |row| {
+            timeline = row.integer(0)?.unwrap_or_default();
+            Ok(())
+        })?;
+        Ok(timeline)
+    }
+
+    fn connect(address: &Address, role: Role) -> Result<Self, StoreError> {
+        let wire = Wire::connect(address, role == Role::Reader)?;
+        let mut postgres = Self {
+            wire,
+            schema: address.schema.clone(),
+            role,
+            statements: BTreeMap::new(),
+            waiting: Vec::new(),
+            is_within: false,
+        };
+        postgres.settings()?;
+        Ok(postgres)
+    }
+
+    fn settings(&mut self) -> Result<(), StoreError> {
+        let only = match self.role {
+            Role::Writer => "off",
+            Role::Reader => "on",
+        };
+        let path =
+            format!("SET search_path = \"{}\"; SET default_transaction_read_only = {only}", self.schema);
+        self.wire.send(&[Request::Plain(SETTINGS), Request::Plain(&path)], Step::Before)?;
+        // What a server calls committed may be more than what a flush makes so, never less.
+        if !matches!(&*self.setting("synchronous_commit")?, "on" | "remote_apply" | "remote_write") {
+            self.wire.send(&[Request::Plain("SET synchronous_commit = on")], Step::Before)?;
+        }
+        Ok(())
+    }
+
+    /// The value of one of the server's settings.
+    pub fn setting(&mut self, name: &str) -> Result<String, StoreError> {
+        let mut found = String::new();
+        self.query("SELECT current_setting($1)", &[Value::Text(name.into())], &mut |row| {
+            found = row.text(0)?.unwrap_or_default().to_owned();
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn prepared(&mut self, sql: &str) -> Result<Statement, StoreError> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        // What a statement names must be there already, and a migration makes it.
+        self.drain(Step::Before)?;
+        if self.statements.len() >= STATEMENTS {
+            self.statements.clear();
+        }
+        let statement = self.wire.prepare(sql)?;
+        self.statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Sends everything that waits, and returns how many rows the last statement changed.
+    fn drain(&mut self, step: Step) -> Result<u64, StoreError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        if waiting.is_empty() {
+            return Ok(0);
+        }
+        let requests: Vec<Request<'_>> = waiting.iter().map(Waiting::request).collect();
+        self.wire.send(&requests, step)
+    }
+
+    fn later(&mut self, sql: impl Into<String>) {
+        self.waiting.push(Waiting::Plain(sql.into()));
+    }
+
+    fn begin(&mut self, sql: &str) {
+        self.later(sql);
+        self.is_within = true;
+    }
+
+    /// The steps by which the database would answer a question with these values, for tests of its plans.
+    pub fn plan(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Vec<String>, StoreError> {
+        let mut steps = Vec::new();
+        self.query(&format!("EXPLAIN (COSTS OFF) {sql}"), values, &mut |row| {
+            steps.push(row.text(0)?.unwrap_or_default().to_owned());
+            Ok(())
+        })?;
+        Ok(steps)
+    }
+}
+
+impl Driver for Postgres {
+    fn begin_write(&mut self) -> Result<(), StoreError> {
+        // Not a snapshot of the transaction's beginning: what is read under the lock is what the last holder left.
+        self.begin("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1 FROM fleet FOR UPDATE");
+        Ok(())
+    }
+
+    fn begin_read(&mut self) -> Result<(), StoreError> {
+        self.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        Ok(())
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        self.write(sql, values, None)?;
+        self.drain(Step::Before)
+    }
+
+    fn write(&mut self, sql: &str, values: &[Value<'_>], rows: Option<u64>) -> Result<(), StoreError> {
+        let statement = self.prepared(sql)?;
+        self.waiting.push(Waiting::Write { statement, values: Argument::all(values), rows });
+        Ok(())
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: &mut Each<'_>) -> Result<(), StoreError> {
+        let statement = self.prepared(sql)?;
+        let waiting = std::mem::take(&mut self.waiting);
+        let requests: Vec<Request<'_>> = waiting.iter().map(Waiting::request).collect();
+        self.wire.ask(&requests, (&statement, &Argument::all(values)), each)
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.wire.warning();
+        self.later(format!("NOTIFY \"{}\"; COMMIT", self.schema));
+        self.drain(Step::Commit)?;
+        self.is_within = false;
+        // A commit whose wait for the standby was cut short is told as a success with a warning.
+        match self.wire.warning() {
+            Some(warning) => Err(error::lost(Step::Commit, warning)),
+            None => Ok(()),
+        }
+    }
+
+    fn rollback(&mut self) -> Result<(), StoreError> {
+        self.waiting.clear();
+        if std::mem::take(&mut self.is_within) {
+            self.wire.send(&[Request::Plain("ROLLBACK")], Step::Before)?;
+        }
+        Ok(())
+    }
+
+    fn moves_what_an_update_mentions(&self) -> bool {
+        false
+    }
+
+    fn full_text(&self) -> &'static FullText {
+        &tsvector::FULL_TEXT
+    }
+
+    fn schema(&mut self) -> Result<u32, StoreError> {
+        let mut is_there = false;
+        let named = [Value::Text(format!("{}.migration", self.schema).into())];
+        self.query("SELECT 1 WHERE to_regclass($1) IS NOT NULL", &named, &mut |_| {
+            is_there = true;
+            Ok(())
+        })?;
+        let mut number = 0;
+        if is_there {
+            self.query("SELECT max(number) FROM migration", &[], &mut |row| {
+                number = row.integer(0)?.unwrap_or_default();
+                Ok(())
+            })?;
+        }
+        u32::try_from(number).map_err(|_| StoreError::corrupt(format!("the schema's number is {number}")))
+    }
+
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        let schema = &self.schema;
+        self.begin(&format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(hashtextextended('{schema}', 0)); \
+             CREATE SCHEMA IF NOT EXISTS \"{schema}\"; \
+             CREATE TABLE IF NOT EXISTS migration (number BIGINT NOT NULL PRIMARY KEY)"
+        ));
+        self.drain(Step::Before).map(drop)
+    }
+
+    fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
+        let own = OWN_MIGRATIONS.iter().find(|(of, _)| *of == number).map(|(_, own)| own);
+        let sql = match own {
+            Some(Own::Instead(own)) => (*own).to_owned(),
+            Some(Own::Beside(own)) => format!("{}{own}", translated(sql)),
+            None => translated(sql),
+        };
+        self.later(sql);
+        self.later(format!("INSERT INTO migration VALUES ({number})"));
+        self.drain(Step::Before).map(drop)
+    }
+
+    fn version(&mut self) -> Result<String, StoreError> {
+        let version = self.setting("server_version")?;
+        Ok(format!("PostgreSQL {}", version.split(' ').next().unwrap_or_default()))
+    }
+}
+
+/// What a migration does here beside its shared statements, or instead of them.
+enum Own {
+    Beside(&'static str),
+    Instead(&'static str),
+}
+
+const OWN_MIGRATIONS: &[(u32, Own)] = &[
+    (3, Own::Beside(include_str!("../migrations/0003.postgres.sql"))),
+    (4, Own::Instead(include_str!("../migrations/0004.postgres.sql"))),
+];
+
+/// A migration's shared statements with the types of this database. How SQLite lays out a table has no meaning here.
+fn translated(sql: &str) -> String {
+    let line = |line: &str| {
+        let statement = line.split("--").next().unwrap_or_default();
+        statement
+            .replace(") STRICT, WITHOUT ROWID;", ");")
+            .replace(") STRICT;", ");")
+            .replace(" INTEGER", " BIGINT")
+            .replace(" TEXT", " TEXT COLLATE \"C\"")
+    };
+    sql.lines().map(line).fold(String::new(), |text, line| text + &line + "\n")
+}
