@@ -27,6 +27,7 @@ use tenure_core::operation::record::{ListEvents, Statistics};
 use tenure_core::operation::session::ListSessions;
 use tenure_core::operation::task::{FindTask, ListTasks};
 use tenure_core::operation::{Access, Effect, Fencing, Operation, Spec};
+use tenure_core::wire;
 
 use crate::environment::{own_program, variable};
 use crate::fields;
@@ -95,7 +96,11 @@ impl Context {
     }
 
     fn say_store(&self, store: &Path) {
-        self.screen.remark(&format!("local store: {}, this machine only", store.display()));
+        let remark = match std::fs::read_to_string(store.join(wire::DATABASE_MARKER)) {
+            Ok(place) => format!("server here: {}; its store: {}", store.display(), place.trim()),
+            Err(_) => format!("local store: {}, this machine only", store.display()),
+        };
+        self.screen.remark(&remark);
     }
 
     /// Who calls.

@@ -49,6 +49,8 @@ pub const SOCKET: &str = "tenure.sock";
 /// The file beside the database that says which fleet was founded there. An empty database beside it is a loss, not a
 /// beginning. It is right whenever a daemon runs, so a client need not ask for the fleet's id.
 pub const FLEET_MARKER: &str = "fleet";
+/// The file in a server's folder that says where its store is, if that is not in the folder.
+pub const DATABASE_MARKER: &str = "database";
 /// The lock that a client holds while it starts a daemon and waits for its word.
 pub const START_LOCK: &str = "start.lock";
 /// The lock that a daemon holds while it starts or stops. It is another file than the client's, which is held just

@@ -59,13 +59,18 @@ pub fn run_batch<S: Store + ?Sized>(
 ) -> Result<Committed, StoreError> {
     write(store, |store| {
         let mut fleet = store.fleet()?;
+        let before = fleet.event;
         let now = clock.now(&fleet, clocks);
         fleet.time = now.fleet;
         fleet.wall = now.wall;
         let mut set = WorkingSet::new(fleet);
         let answers = decide_all(store, &mut set, commands, now, durations)?;
         store.flush(&set)?;
-        Ok(Committed { answers, news: News::of(&set), fleet: set.fleet })
+        let news = News::of(&set);
+        if !news.is_none(before) {
+            store.announce(&news, before)?;
+        }
+        Ok(Committed { answers, news, fleet: set.fleet })
     })
 }
 

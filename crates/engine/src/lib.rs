@@ -11,8 +11,11 @@ mod admission;
 pub mod backup;
 pub mod chain;
 pub mod clock;
+mod connection;
 pub mod execute;
 pub mod export;
+mod home;
+mod others;
 pub mod outcome;
 mod readers;
 pub mod restore;
@@ -21,7 +24,7 @@ pub mod unserved;
 pub mod writer;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
@@ -38,12 +41,14 @@ use chain::ChainReport;
 use clock::{Clocks, MachineClocks};
 pub use execute::Command;
 use export::{ExportError, Exported};
+use home::Home;
+use others::Others;
 pub use outcome::{Failure, Outcome};
 use readers::Readers;
-use store::driver::{Class, Driver, StoreError};
+use store::driver::{Class, Role, StoreError};
 use store::fleet;
-use store::folder::{FolderError, Hold, hold};
-use store::sqlite::{Role, Sqlite};
+use store::folder::FolderError;
+use store::postgres::address::Address;
 use writer::{Hear, Reply, Writer};
 
 /// What can be chosen when a store is opened.
@@ -53,13 +58,20 @@ pub struct Options {
     pub durations: Durations,
     /// The clocks; the machine's own unless a test brings others.
     pub clocks: Arc<dyn Clocks>,
+    /// The database that the store is in; a file in the folder when absent.
+    pub database: Option<Address>,
     /// Told now and then while a store of an older version is brought up to date.
     pub upgrading: fn(),
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durations: Durations::default(), clocks: Arc::new(MachineClocks), upgrading: || () }
+        Self {
+            durations: Durations::default(),
+            clocks: Arc::new(MachineClocks),
+            database: None,
+            upgrading: || (),
+        }
     }
 }
 
@@ -69,8 +81,8 @@ pub enum OpenError {
     /// Its folder cannot be used, or another engine has it.
     Folder(FolderError),
     /// The database cannot be used.
-    Store(PathBuf, StoreError),
-    /// The writer's thread could not be started.
+    Store(String, StoreError),
+    /// A thread could not be started.
     Thread(std::io::Error),
 }
 
@@ -78,8 +90,8 @@ impl std::fmt::Display for OpenError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Folder(error) => error.fmt(f),
-            Self::Store(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Thread(error) => write!(f, "the writer's thread: {error}"),
+            Self::Store(place, error) => write!(f, "{place}: {error}"),
+            Self::Thread(error) => write!(f, "a thread of the store: {error}"),
         }
     }
 }
@@ -99,8 +111,8 @@ pub struct Info {
     pub event: EventNumber,
     /// The committed fleet time.
     pub fleet_time: FleetTime,
-    /// Where the database is.
-    pub path: PathBuf,
+    /// Where the store is, for people.
+    pub place: String,
     /// Which database it is.
     pub database: String,
 }
@@ -113,37 +125,40 @@ pub struct Engine {
 
 /// Fields are dropped in this order: the connections before the lock.
 struct Open {
+    others: Option<Others>,
     writer: Writer,
     readers: Readers,
     options: Options,
-    hold: Arc<Hold>,
+    home: Home,
 }
 
 impl Engine {
-    /// Opens the store in a folder, or makes one there.
+    /// Opens the store in a folder, or the one in the database that the options name, or makes it there.
     pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
-        let hold = Arc::new(hold(folder).map_err(OpenError::Folder)?);
-        let wrong = |error| OpenError::Store(hold.database().to_owned(), error);
-        let mut driver = connect(&hold, Role::Writer).map_err(wrong)?;
+        let home = Home::take(folder, options.database.as_ref())?;
+        let wrong = |error| OpenError::Store(home.to_string(), error);
+        let mut driver = home.connect(Role::Writer).map_err(wrong)?;
         if driver.schema().map_err(wrong)? == 0 {
-            hold.may_found().map_err(OpenError::Folder)?;
+            home.may_found().map_err(OpenError::Folder)?;
         }
         let mut told = options.upgrading;
         let fleet = execute::prepare_telling(&mut *driver, &*options.clocks, draw_id, &mut told);
         let fleet = fleet.map_err(wrong)?;
-        hold.founded(&fleet.id).map_err(OpenError::Folder)?;
-        let held = hold.clone();
+        home.founded(&fleet.id).map_err(OpenError::Folder)?;
+        let at = home.clone();
         let writer = Writer::start(
             driver,
-            Box::new(move || connect(&held, Role::Writer)),
+            Box::new(move || at.connect(Role::Writer)),
             fleet,
             options.clocks.clone(),
             options.durations,
         )
         .map_err(OpenError::Thread)?;
-        let held = hold.clone();
-        let readers = Readers::new(Box::new(move || connect(&held, Role::Reader)));
-        Ok(Self { open: Arc::new(Open { writer, readers, options, hold }) })
+        let others = home.shared().map(|address| Others::listen(address.clone(), writer.ear()));
+        let others = others.transpose().map_err(OpenError::Thread)?;
+        let at = home.clone();
+        let readers = Readers::new(Box::new(move || at.connect(Role::Reader)));
+        Ok(Self { open: Arc::new(Open { others, writer, readers, options, home }) })
     }
 
     /// Queues a command; `reply` is called once, after the commit.
@@ -168,7 +183,7 @@ impl Engine {
 
     /// Answers a question from committed state.
     pub fn read(&self, operation: &AnyOperation, envelope: &Envelope) -> Outcome {
-        let Options { durations, clocks, upgrading: _ } = &self.open.options;
+        let Options { durations, clocks, .. } = &self.open.options;
         let wall = WallTime(clocks.wall_ms());
         let answered =
             self.open.readers.ask(|driver| execute::read(driver, operation, envelope, wall, *durations))?;
@@ -182,7 +197,7 @@ impl Engine {
             Ok(Info {
                 schema: driver.schema()?,
                 database: driver.version()?,
-                path: self.open.hold.database().to_owned(),
+                place: self.open.home.to_string(),
                 fleet: fleet.id,
                 epoch: fleet.epoch,
                 event: fleet.event,
@@ -211,17 +226,21 @@ impl Engine {
 
     /// Writes a backup of the last committed state into a file, and its manifest beside it; see [`backup::create`].
     pub fn backup(&self, file: &Path, replace: bool) -> Result<Manifest, BackupError> {
-        backup::replace::refuse_own(self.open.hold.database(), file)?;
+        let Some(database) = self.open.home.file() else {
+            return Err(BackupError::Elsewhere(self.open.home.to_string()));
+        };
+        backup::replace::refuse_own(database, file)?;
         let now = WallTime(self.open.options.clocks.wall_ms());
         let written = self
             .open
             .readers
             .ask(|driver| Ok(backup::create::create(driver, file, replace, now, &mut |_| ())));
-        written.map_err(|error| BackupError::Store(self.open.hold.database().to_owned(), error))?
+        written.map_err(|error| BackupError::Store(database.to_owned(), error))?
     }
 
     /// Finishes what is queued and ends the writer. Questions are still answered by clones that are left.
     pub fn close(&self) {
+        self.open.others.iter().for_each(Others::stop);
         self.open.writer.stop();
     }
 
@@ -235,7 +254,7 @@ impl Engine {
     /// everything that is written to it along.
     #[must_use]
     pub fn is_intact(&self) -> bool {
-        self.open.hold.is_intact()
+        self.open.home.is_intact()
     }
 
     /// Whether the disk did not confirm a commit. Nothing is written any more, and what the disk holds is known only
@@ -246,12 +265,8 @@ impl Engine {
     }
 }
 
-fn connect(hold: &Arc<Hold>, role: Role) -> Result<Box<dyn Driver>, StoreError> {
-    Ok(Box::new(Sqlite::open(hold.database(), role)?.held_by(hold.clone())))
-}
-
 /// The id of a new fleet, from the operating system's generator.
-fn draw_id() -> Result<String, StoreError> {
+pub(crate) fn draw_id() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::new(Class::Other, error.to_string()))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

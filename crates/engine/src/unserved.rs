@@ -37,11 +37,13 @@ pub fn look(
         let record = if walks_record { Some(chain::verify(&mut driver, progress)?) } else { None };
         Ok(Looked { schema: driver.schema()?, fleet: fleet::existing_of_any_schema(&mut driver)?, record })
     };
-    read().map(Some).map_err(|error| OpenError::Store(hold.database().to_owned(), error))
+    read().map(Some).map_err(|error| OpenError::Store(hold.database().display().to_string(), error))
 }
 
 /// Checks every page of the store in a folder, also while a daemon serves it. The record is the daemon's to walk along.
 pub fn pages(folder: &Path) -> Result<(), OpenError> {
     let database = database_in(folder);
-    Sqlite::open_whole(&database).map(drop).map_err(|error| OpenError::Store(database, error))
+    Sqlite::open_whole(&database)
+        .map(drop)
+        .map_err(|error| OpenError::Store(database.display().to_string(), error))
 }

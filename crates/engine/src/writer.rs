@@ -21,10 +21,17 @@ use tenure_core::operation::record::RecordOverdue;
 use tenure_core::working_set::News;
 
 use crate::clock::{Clocks, FleetClock};
+use crate::connection::Connection;
 use crate::execute::{Command, Committed, run_batch};
 use crate::outcome::{Failure, Outcome};
 use crate::store::driver::{Class, Driver, StoreError};
 use crate::store::queue;
+
+/// How long commands whose connection was lost are tried again before their callers hear that nobody can tell.
+const REPEAT: Duration = Duration::from_secs(5);
+/// The first pause between two tries, and the longest.
+const REST_MIN: Duration = Duration::from_millis(20);
+const REST_MAX: Duration = Duration::from_millis(500);
 
 /// How often the fleet's time is committed while leases live and nobody else writes.
 const TICK: Duration = Duration::from_secs(1);
@@ -103,8 +110,7 @@ impl Writer {
         let told = unconfirmed.clone();
         let hear = Arc::<OnceLock<Hear>>::default();
         let shell = Shell {
-            driver: Some(driver),
-            connect,
+            connection: Connection::new(driver, connect),
             fleet,
             clock,
             clocks,
@@ -138,6 +144,11 @@ impl Writer {
     /// Tells somebody the news of every commit from now on. Only the first who asks is told.
     pub fn hear(&self, hear: Hear) {
         let _ = self.hear.set(hear);
+    }
+
+    /// Who is told the news, once somebody wants to be.
+    pub(crate) fn ear(&self) -> Arc<OnceLock<Hear>> {
+        self.hear.clone()
     }
 
     /// Commits nothing but the time, and says whether that worked.
@@ -195,8 +206,7 @@ impl Drop for Writer {
 
 /// What the thread owns.
 struct Shell {
-    driver: Option<Box<dyn Driver>>,
-    connect: Connect,
+    connection: Connection,
     fleet: Fleet,
     clock: FleetClock,
     clocks: Arc<dyn Clocks>,
@@ -210,7 +220,7 @@ impl Shell {
     fn run(mut self, messages: &Receiver<Message>) {
         self.serve(messages);
         // After a commit that the disk did not confirm, nothing is copied: what it holds is unknown.
-        if let (Some(driver), None) = (&mut self.driver, &self.dead) {
+        if let (Some(driver), None) = (self.connection.present(), &self.dead) {
             // What could not be moved is still in the log, and the next engine reads it there.
             let _ = driver.settle();
         }
@@ -278,15 +288,38 @@ impl Shell {
         }
     }
 
+    /// Commits commands. Where the connection is lost, they are decided again on another one: what has happened is told by
+    /// its receipts, and what has not happens now.
     fn commit(&mut self, commands: Vec<Command>) -> Result<(Vec<Result<String, Refusal>>, News), StoreError> {
+        if !self.connection.can_be_lost() {
+            return self.try_commit(commands);
+        }
+        let begun = Instant::now();
+        let mut rest = REST_MIN;
+        loop {
+            match self.try_commit(commands.clone()) {
+                Err(error) if is_lost(&error) && begun.elapsed() + rest < REPEAT => {
+                    // Nobody wakes it; it goes on when its time is over.
+                    std::thread::park_timeout(rest);
+                    rest = (rest * 2).min(REST_MAX);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn try_commit(
+        &mut self,
+        commands: Vec<Command>,
+    ) -> Result<(Vec<Result<String, Refusal>>, News), StoreError> {
         if let Some(error) = &self.dead {
             return Err(error.clone());
         }
-        let driver = match &mut self.driver {
-            Some(driver) => driver,
-            None => self.driver.insert((self.connect)()?),
-        };
-        match run_batch(&mut **driver, &self.clock, &*self.clocks, commands, self.durations) {
+        let committed = self
+            .connection
+            .open(&self.fleet)
+            .and_then(|driver| run_batch(driver, &self.clock, &*self.clocks, commands, self.durations));
+        match committed {
             Ok(Committed { answers, fleet, news }) => {
                 self.fleet = fleet;
                 Ok((answers, news))
@@ -305,7 +338,7 @@ impl Shell {
                 self.unconfirmed.store(true, Relaxed);
             }
             // Whether the last commit happened is found out by whoever asks again, on a new connection.
-            Class::Lost | Class::Io => self.driver = None,
+            Class::Lost | Class::Io => self.connection.give_up(),
             Class::Busy
             | Class::Full
             | Class::ReadOnly
@@ -317,15 +350,15 @@ impl Shell {
 
     /// Adds the background work that is due to a batch: the record of what is overdue, or just the time.
     fn tick(&mut self, batch: &mut Batch) {
-        let Some(driver) = &mut self.driver else {
+        let Some(driver) = self.connection.present() else {
             // The next commit tries to connect.
             batch.ticks = true;
             return;
         };
         let now = self.clock.now(&self.fleet, &*self.clocks);
-        match queue::any_overdue(&mut **driver, now) {
+        match queue::any_overdue(driver, now) {
             Ok(true) => batch.jobs.push(Job { command: Some(Box::new(self.record_overdue())), reply: None }),
-            Ok(false) => batch.ticks = queue::any_live(&mut **driver, self.fleet.time).unwrap_or(true),
+            Ok(false) => batch.ticks = queue::any_live(driver, self.fleet.time).unwrap_or(true),
             // The commit will meet the same error and deal with it.
             Err(_) => batch.ticks = true,
         }
@@ -339,6 +372,10 @@ impl Shell {
         let envelope = Envelope { operation_id: Some(operation_id), ..Envelope::default() };
         Command { operation: RecordOverdue {}.into(), envelope }
     }
+}
+
+fn is_lost(error: &StoreError) -> bool {
+    matches!(error.class, Class::Lost | Class::Io)
 }
 
 /// What one commit is for.

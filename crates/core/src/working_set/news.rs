@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::WorkingSet;
 use crate::model::attempt::AttemptState;
 use crate::model::event::EventKind;
@@ -10,7 +12,7 @@ use crate::model::task::{Queue, Task};
 
 /// What those who wait are told of a committed batch. It may say more than happened; what it leaves out, or what is
 /// lost, a look from time to time finds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
     /// The number of the last event.
     pub event: EventNumber,
@@ -19,6 +21,8 @@ pub struct News {
     pub freed: BTreeMap<ProjectKey, usize>,
     /// The tasks that changed, or that something happened to.
     pub touched: BTreeSet<TaskId>,
+    /// Whether anything may have been freed and touched beside: whoever waits must look.
+    pub is_vague: bool,
 }
 
 impl News {
@@ -49,12 +53,18 @@ impl News {
         for project in free.into_iter().map(|id| &id.project).chain(edited) {
             *freed.entry(project.clone()).or_default() += 1;
         }
-        Self { event: set.fleet.event, freed, touched }
+        Self { event: set.fleet.event, freed, touched, is_vague: false }
+    }
+
+    /// That something happened up to an event, and not what.
+    #[must_use]
+    pub fn vague(event: EventNumber) -> Self {
+        Self { event, freed: BTreeMap::new(), touched: BTreeSet::new(), is_vague: true }
     }
 
     /// Whether there is nothing to tell.
     #[must_use]
     pub fn is_none(&self, since: EventNumber) -> bool {
-        self.event == since && self.freed.is_empty() && self.touched.is_empty()
+        self.event == since && self.freed.is_empty() && self.touched.is_empty() && !self.is_vague
     }
 }

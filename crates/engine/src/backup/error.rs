@@ -13,6 +13,8 @@ use crate::store::folder::FolderError;
 /// left it under its other name.
 #[derive(Debug)]
 pub enum BackupError {
+    /// The store is in a database with backups of its own kind.
+    Elsewhere(String),
     /// Something is in the file's place already.
     Taken(PathBuf),
     /// The name is one that the store itself uses.
@@ -98,6 +100,7 @@ impl BackupError {
 impl fmt::Display for BackupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Elsewhere(place) => write!(f, "the store is in {place}, which is not backed up from here"),
             Self::Taken(path) => write!(f, "{} is there already", path.display()),
             Self::Own(path) => write!(f, "{} is a name that the store itself uses", path.display()),
             Self::Busy(path) => write!(f, "another backup is being written to {}", path.display()),
@@ -138,6 +141,10 @@ const CHECK_DISK: (Code, &str) = (Code::CannotTell, "check the disk, and repeat 
 impl BackupError {
     fn answer(&self) -> (Code, &'static str) {
         match self {
+            Self::Elsewhere(_) => (
+                Code::NotYetBuilt,
+                "back it up with PostgreSQL's own means: `pg_dump` with the schema, or a base backup with its log",
+            ),
             Self::Taken(_) => {
                 (Code::AlreadyExists, "name another file, or replace an earlier backup with --replace")
             }
@@ -196,9 +203,11 @@ fn of_folder(error: &FolderError) -> (Code, &'static str) {
     match error {
         FolderError::InUse(_) => (Code::InUse, error.remedy()),
         FolderError::Network(..) => (Code::InvalidInput, error.remedy()),
-        FolderError::Emptied { .. } | FolderError::Foreign { .. } | FolderError::CutOff { .. } => {
-            (Code::StateConflict, error.remedy())
-        }
+        FolderError::Emptied { .. }
+        | FolderError::Foreign { .. }
+        | FolderError::Elsewhere { .. }
+        | FolderError::Own(_)
+        | FolderError::CutOff { .. } => (Code::StateConflict, error.remedy()),
         FolderError::Io(_, why) if is_full(why.kind()) => MAKE_ROOM,
         FolderError::Io(..) => (Code::CannotTell, error.remedy()),
     }

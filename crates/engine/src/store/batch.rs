@@ -1,8 +1,9 @@
 //! The store as a batch sees it: a lock, rows on demand, and one commit.
 
 use tenure_core::model::event::Fleet;
+use tenure_core::model::ids::EventNumber;
 use tenure_core::model::time::Now;
-use tenure_core::working_set::{Need, WorkingSet};
+use tenure_core::working_set::{Need, News, WorkingSet};
 
 use super::driver::{Driver, StoreError};
 use super::{fleet, load};
@@ -11,6 +12,12 @@ use super::{fleet, load};
 pub trait Store {
     /// Begins a transaction that holds the fleet's writer lock from here on.
     fn begin_write(&mut self) -> Result<(), StoreError>;
+
+    /// Lets other processes that serve the same store know what this transaction changes after the event `since`, once it
+    /// is durable.
+    fn announce(&mut self, _news: &News, _since: EventNumber) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Makes the transaction durable.
     fn commit(&mut self) -> Result<(), StoreError>;
@@ -34,6 +41,10 @@ pub trait Store {
 impl Store for dyn Driver + '_ {
     fn begin_write(&mut self) -> Result<(), StoreError> {
         Driver::begin_write(self)
+    }
+
+    fn announce(&mut self, news: &News, since: EventNumber) -> Result<(), StoreError> {
+        Driver::announce(self, news, since)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {

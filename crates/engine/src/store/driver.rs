@@ -8,6 +8,9 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use tenure_core::model::ids::EventNumber;
+use tenure_core::working_set::News;
+
 use super::search::FullText;
 
 /// A value of a statement. Placeholders are `$1`, `$2` … in the order in which they first appear.
@@ -56,6 +59,12 @@ pub trait Driver: Send {
     /// Runs a question and hands over each row.
     fn query(&mut self, sql: &str, values: &[Value<'_>], each: &mut Each<'_>) -> Result<(), StoreError>;
 
+    /// Lets other processes that serve the same store know what this transaction changes after the event `since`, once it
+    /// is durable. A hint: what is lost of it, a look from time to time finds.
+    fn announce(&mut self, _news: &News, _since: EventNumber) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Makes the transaction durable. After an error of class [`Class::Lost`] or [`Class::Sync`] nobody knows
     /// whether it happened.
     fn commit(&mut self) -> Result<(), StoreError>;
@@ -72,6 +81,11 @@ pub trait Driver: Send {
     fn backup(&mut self, into: &Path) -> Result<(), StoreError> {
         let detail = format!("this database cannot be copied into {}", into.display());
         Err(StoreError::new(Class::Other, detail))
+    }
+
+    /// Whether the connection may end while the store goes on elsewhere, so that a lost one is worth another.
+    fn can_be_lost(&self) -> bool {
+        false
     }
 
     /// Whether an update moves a row in every index whose columns it mentions, also where nothing changes.

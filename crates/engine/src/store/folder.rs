@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::{FlockOperation, flock, fstatfs};
-use tenure_core::wire::FLEET_MARKER;
+use tenure_core::wire::{DATABASE_MARKER, FLEET_MARKER};
 
 /// The name of the database inside the folder.
 pub const DATABASE: &str = "tenure.db";
@@ -53,6 +53,15 @@ pub enum FolderError {
         /// That fleet's id.
         noted: String,
     },
+    /// The store of this folder's server is not in the folder.
+    Elsewhere {
+        /// The folder.
+        folder: PathBuf,
+        /// Where the store is.
+        place: String,
+    },
+    /// A folder that a server of another store was to use has a store of its own.
+    Own(PathBuf),
     /// A restore was cut off when the database had left its place and the restored one had not taken it yet.
     CutOff {
         /// Where the database should be.
@@ -79,6 +88,10 @@ impl FolderError {
             Self::Foreign { .. } => {
                 "put that fleet's database back, or remove that file to go on with this one"
             }
+            Self::Elsewhere { .. } => {
+                "start its server with `tenure serve --database URL`, or name another folder with TENURE_STATE_DIR"
+            }
+            Self::Own(_) => "name another folder with --folder",
             Self::CutOff { .. } => {
                 "repeat `tenure restore FILE --confirm`: it begins anew, and keeps what was kept"
             }
@@ -111,6 +124,10 @@ impl std::fmt::Display for FolderError {
                 database.display(),
                 marker.display()
             ),
+            Self::Elsewhere { folder, place } => {
+                write!(f, "the server of {} keeps its store in {place}", folder.display())
+            }
+            Self::Own(database) => write!(f, "{} is a store of its own", database.display()),
             Self::CutOff { database, copy } => write!(
                 f,
                 "{} is missing, and {} tells that a restore was cut off",
@@ -156,28 +173,7 @@ impl Hold {
         if let Some(found) = inode(&self.log_path()) {
             let _ = self.log.set(found);
         }
-        let noted = fs::read_to_string(&self.marker).unwrap_or_default();
-        match noted.trim() {
-            noted if noted == fleet => return Ok(()),
-            // None, or one whose writing was interrupted.
-            "" => {}
-            noted => {
-                return Err(FolderError::Foreign {
-                    database: self.database.clone(),
-                    fleet: fleet.to_owned(),
-                    marker: self.marker.clone(),
-                    noted: noted.to_owned(),
-                });
-            }
-        }
-        let write = || {
-            let mut options = OpenOptions::new();
-            let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&self.marker)?;
-            file.write_all(format!("{fleet}\n").as_bytes())?;
-            file.sync_all()?;
-            self.marker.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-        };
-        write().map_err(|error| FolderError::Io(self.marker.clone(), error))
+        note(&self.marker, &self.database, fleet)
     }
 
     /// Whether the paths still name the files that are open.
@@ -190,6 +186,30 @@ impl Hold {
     fn log_path(&self) -> PathBuf {
         log_path(&self.database)
     }
+}
+
+/// Notes which fleet lives in a place, unless another one was noted before.
+pub(super) fn note(marker: &Path, database: &Path, fleet: &str) -> Result<(), FolderError> {
+    let noted = fs::read_to_string(marker).unwrap_or_default();
+    match noted.trim() {
+        noted if noted == fleet => Ok(()),
+        // None, or one whose writing was interrupted.
+        "" => write(marker, fleet).map_err(|error| FolderError::Io(marker.to_owned(), error)),
+        noted => Err(FolderError::Foreign {
+            database: database.to_owned(),
+            fleet: fleet.to_owned(),
+            marker: marker.to_owned(),
+            noted: noted.to_owned(),
+        }),
+    }
+}
+
+/// Writes a line into a file of its own, so that it is there for good.
+pub(super) fn write(path: &Path, line: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(format!("{line}\n").as_bytes())?;
+    file.sync_all()?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 fn log_path(database: &Path) -> PathBuf {
@@ -239,6 +259,7 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
 
     let (database, marker) = places(&folder);
     if is_empty(&database) {
+        refuse_elsewhere(&folder)?;
         refuse_cut_off(&database)?;
         may_found(&database, &marker)?;
         flush_above(&folder);
@@ -246,6 +267,17 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
     let hold = lock(database, marker)?;
     directory.sync_all().map_err(failed)?;
     Ok(hold)
+}
+
+/// A store is not begun beside the note of one that is elsewhere.
+fn refuse_elsewhere(folder: &Path) -> Result<(), FolderError> {
+    match fs::read_to_string(folder.join(DATABASE_MARKER)) {
+        Ok(place) => {
+            Err(FolderError::Elsewhere { folder: folder.to_owned(), place: place.trim().to_owned() })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(FolderError::Io(folder.join(DATABASE_MARKER), error)),
+    }
 }
 
 /// Where a restore was cut off, the present store has another name, and a new fleet would stand in the restored one's
@@ -303,7 +335,7 @@ pub fn database_in(folder: &Path) -> PathBuf {
     named.canonicalize().ok().or_else(linked).unwrap_or(named)
 }
 
-fn is_empty(database: &Path) -> bool {
+pub(super) fn is_empty(database: &Path) -> bool {
     fs::metadata(database).map_or(true, |found| found.len() == 0)
 }
 

@@ -25,6 +25,7 @@ pub mod queue;
 pub mod receipt;
 pub mod rows;
 pub mod search;
+pub mod seat;
 pub mod session;
 pub mod sqlite;
 pub mod task;

@@ -22,6 +22,7 @@ mod replacing;
 mod restoring;
 mod scene;
 mod search;
+mod servers;
 mod statements;
 mod world;
 mod writing;

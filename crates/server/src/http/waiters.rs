@@ -58,6 +58,11 @@ impl Line {
         }
     }
 
+    /// Lets everybody look once, as if their time had come. A wake that somebody has not looked at yet stays.
+    fn wake_everybody(&mut self) {
+        self.waiting.values().for_each(|waiter| waiter.bell.notify_one());
+    }
+
     fn wake_all(&mut self, task: &TaskId) {
         for place in self.by_task.get(task).into_iter().flatten() {
             if let Some(waiter) = self.waiting.get_mut(place) {
@@ -84,6 +89,9 @@ impl Waiters {
         }
         for task in &news.touched {
             line.wake_all(task);
+        }
+        if news.is_vague {
+            line.wake_everybody();
         }
     }
 
@@ -232,6 +240,7 @@ mod tests {
             event: EventNumber(1),
             freed: BTreeMap::from([(key(project), count)]),
             touched: BTreeSet::new(),
+            is_vague: false,
         }
     }
 
@@ -286,7 +295,7 @@ mod tests {
         let enter = |task: &TaskId| waiters.enter(Topic::Task(task.clone())).expect("there is room");
         let line = [enter(&one), enter(&other), enter(&one)];
         let touched = BTreeSet::from([one.clone()]);
-        waiters.hear(&News { event: EventNumber(1), freed: BTreeMap::new(), touched });
+        waiters.hear(&News { event: EventNumber(1), freed: BTreeMap::new(), touched, is_vague: false });
         let rung = line.each_ref().map(|place| {
             waiters.lock().waiting.get(&place.number).is_some_and(|waiter| waiter.woken.is_some())
         });

@@ -49,6 +49,8 @@ fn wrong(detail: impl Into<String>, remedy: impl Into<String>) -> AddressError {
 pub struct Address {
     pub(super) config: Config,
     pub(super) schema: String,
+    /// Names this process among those that use the database.
+    pub(super) tag: String,
     tls: Option<Arc<ClientConfig>>,
     shown: String,
 }
@@ -118,7 +120,7 @@ impl Address {
             config.connect_timeout(CONNECT);
         }
         let shown = shown(&config, &schema);
-        Ok(Self { config, schema, tls, shown })
+        Ok(Self { config, schema, tag: tag()?, tls, shown })
     }
 
     /// What encrypts a connection, where the address asks for it.
@@ -180,7 +182,7 @@ impl Address {
             .keepalives_interval(Duration::from_secs(1))
             .keepalives_retries(3);
         let shown = shown(&config, &self.schema);
-        Self { config, schema: self.schema.clone(), tls: self.tls.clone(), shown }
+        Self { config, shown, ..self.clone() }
     }
 }
 
@@ -211,6 +213,13 @@ impl Own {
         let rest = if others.is_empty() { rest.to_owned() } else { format!("{rest}?{}", others.join("&")) };
         Ok((own, rest))
     }
+}
+
+fn tag() -> Result<String, AddressError> {
+    let mut bytes = [0; 8];
+    let drawn = getrandom::fill(&mut bytes);
+    drawn.map_err(|error| wrong(format!("no random numbers: {error}"), "look at the system's log"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn decoded(value: &str) -> Result<String, AddressError> {

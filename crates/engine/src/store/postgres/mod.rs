@@ -10,7 +10,11 @@ mod value;
 mod wire;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use tenure_core::model::ids::EventNumber;
+use tenure_core::working_set::News;
 use tokio_postgres::Statement;
 
 use self::address::Address;
@@ -34,10 +38,34 @@ const SETTINGS: &str = "\
 pub struct Postgres {
     wire: Wire,
     schema: String,
+    /// What tells this process's announcements from those of others.
+    tag: String,
     role: Role,
     statements: BTreeMap<String, Statement>,
     waiting: Vec<Waiting>,
     is_within: bool,
+}
+
+/// Longest announcement, in bytes: PostgreSQL takes less than 8000.
+const NOTIFICATION_BYTES_MAX: usize = 7_900;
+
+/// An announcement, and whose it is.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    by: String,
+    since: EventNumber,
+    news: News,
+}
+
+/// What was announced of a commit.
+#[derive(Debug)]
+pub struct Heard {
+    /// Whether it was this process's own.
+    pub is_ours: bool,
+    /// The last event before it.
+    pub since: EventNumber,
+    /// What it changed.
+    pub news: News,
 }
 
 /// What is sent with the next request that needs an answer.
@@ -106,6 +134,7 @@ impl Postgres {
         let mut postgres = Self {
             wire,
             schema: address.schema.clone(),
+            tag: address.tag.clone(),
             role,
             statements: BTreeMap::new(),
             waiting: Vec::new(),
@@ -173,6 +202,18 @@ impl Postgres {
         self.is_within = true;
     }
 
+    /// Hears from here on what the fleet's other servers announce.
+    pub fn listen(&mut self) -> Result<(), StoreError> {
+        self.wire.send(&[Request::Plain(&format!("LISTEN \"{}\"", self.schema))], Step::Before).map(drop)
+    }
+
+    /// Waits for the announcement of a commit, at most so long. One that this version cannot read is none.
+    pub fn heard(&mut self, within: Duration) -> Result<Option<Heard>, StoreError> {
+        let payload = self.wire.notified(within)?;
+        let told = payload.and_then(|payload| serde_json::from_str::<Told>(&payload).ok());
+        Ok(told.map(|Told { by, since, news }| Heard { is_ours: by == self.tag, since, news }))
+    }
+
     /// The steps by which the database would answer a question with these values, for tests of its plans.
     pub fn plan(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Vec<String>, StoreError> {
         let mut steps = Vec::new();
@@ -214,9 +255,20 @@ impl Driver for Postgres {
         self.wire.ask(&requests, (&statement, &Argument::all(values)), each)
     }
 
+    fn announce(&mut self, news: &News, since: EventNumber) -> Result<(), StoreError> {
+        let told = Told { by: self.tag.clone(), since, news: news.clone() };
+        let mut payload = serde_json::to_string(&told).expect("news is plain data and always serialises");
+        if payload.len() > NOTIFICATION_BYTES_MAX {
+            let told = Told { news: News::vague(news.event), ..told };
+            payload = serde_json::to_string(&told).expect("news is plain data and always serialises");
+        }
+        let values = [Value::Text(self.schema.clone().into()), Value::Text(payload.into())];
+        self.write("SELECT pg_notify($1, $2)", &values, None)
+    }
+
     fn commit(&mut self) -> Result<(), StoreError> {
         self.wire.warning();
-        self.later(format!("NOTIFY \"{}\"; COMMIT", self.schema));
+        self.later("COMMIT");
         self.drain(Step::Commit)?;
         self.is_within = false;
         // A commit whose wait for the standby was cut short is told as a success with a warning.
@@ -232,6 +284,10 @@ impl Driver for Postgres {
             self.wire.send(&[Request::Plain("ROLLBACK")], Step::Before)?;
         }
         Ok(())
+    }
+
+    fn can_be_lost(&self) -> bool {
+        true
     }
 
     fn moves_what_an_update_mentions(&self) -> bool {

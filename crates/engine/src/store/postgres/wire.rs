@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_postgres::{AsyncMessage, Client, Connection, Error, Statement};
 
 use super::address::Address;
@@ -23,9 +24,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What a server warned of last.
 type Warning = Arc<Mutex<Option<String>>>;
 
+/// How many notifications a connection keeps until somebody asks. They are hints: what comes beyond is dropped.
+const NOTIFICATIONS: usize = 256;
+
 /// A connection, and the runtime that drives it.
 pub struct Wire {
     client: Client,
+    notifications: Receiver<String>,
     warning: Warning,
     patience: Option<Duration>,
     /// There until the connection is dropped.
@@ -57,8 +62,15 @@ impl Wire {
         let connected = runtime.block_on(address.config.connect(address.tls()));
         let (client, connection) = connected.map_err(|error| stated(&error, Step::Before))?;
         let warning = Warning::default();
-        runtime.spawn(drive(connection, warning.clone()));
-        Ok(Self { client, warning, patience: (!is_patient).then_some(PATIENCE), runtime: Some(runtime) })
+        let (notify, notifications) = channel(NOTIFICATIONS);
+        runtime.spawn(drive(connection, warning.clone(), notify));
+        Ok(Self {
+            client,
+            notifications,
+            warning,
+            patience: (!is_patient).then_some(PATIENCE),
+            runtime: Some(runtime),
+        })
     }
 
     /// Prepares a statement.
@@ -100,6 +112,17 @@ impl Wire {
     /// What the server warned of last since somebody asked.
     pub fn warning(&self) -> Option<String> {
         locked(&self.warning).take()
+    }
+
+    /// Waits until the server notifies of something, at most so long, and returns what it says.
+    pub fn notified(&mut self, within: Duration) -> Result<Option<String>, StoreError> {
+        let runtime = self.runtime.as_ref().expect("it is there until the connection is dropped");
+        let notifications = &mut self.notifications;
+        match runtime.block_on(async { tokio::time::timeout(within, notifications.recv()).await }) {
+            Ok(Some(notification)) => Ok(Some(notification)),
+            Ok(None) => Err(lost(Step::Before, "the connection has ended")),
+            Err(_) => Ok(None),
+        }
     }
 
     fn sent<'a>(&'a self, request: &'a Request<'_>) -> Sent<'a> {
@@ -170,7 +193,7 @@ async fn in_order(mut sent: Vec<Sent<'_>>) -> Result<Vec<u64>, Error> {
 }
 
 /// Moves what is sent and received until the connection ends.
-async fn drive<S, T>(mut connection: Connection<S, T>, warning: Warning)
+async fn drive<S, T>(mut connection: Connection<S, T>, warning: Warning, notify: Sender<String>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
@@ -180,6 +203,7 @@ where
             Some(Ok(AsyncMessage::Notice(notice))) if notice.severity() == "WARNING" => {
                 *locked(&warning) = Some(notice.message().to_owned());
             }
+            Some(Ok(AsyncMessage::Notification(told))) => drop(notify.try_send(told.payload().to_owned())),
             Some(Ok(_)) => {}
             // Whoever waits for an answer hears of the end itself.
             Some(Err(_)) | None => return,

@@ -1,0 +1,268 @@
+//! Several engines on one PostgreSQL: they write one after another, and each hears what the others commit.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tenure_cluster::Cluster;
+use tenure_core::model::event::Fleet;
+use tenure_core::model::limits::Durations;
+use tenure_core::working_set::News;
+use tenure_engine::clock::{FleetClock, MachineClocks};
+use tenure_engine::execute::run_batch;
+use tenure_engine::store::driver::{Class, Driver, Each, Role, StoreError, Value as Stored};
+use tenure_engine::store::fleet;
+use tenure_engine::store::folder::FolderError;
+use tenure_engine::store::postgres::Postgres;
+use tenure_engine::store::postgres::address::Address;
+use tenure_engine::store::search::FullText;
+use tenure_engine::{Command, Engine, Failure, OpenError, Options};
+
+use crate::world::{Agent, operation};
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A database, and a folder for each of its servers.
+struct Place {
+    folders: tempfile::TempDir,
+    cluster: Cluster,
+}
+
+impl Place {
+    fn new() -> Self {
+        let cluster = Cluster::start(&["fsync=off"]).expect("PostgreSQL");
+        Self { folders: tempfile::tempdir().expect("a folder"), cluster }
+    }
+
+    fn address(&self) -> Address {
+        Address::parse(&self.cluster.url(), None).expect("an address")
+    }
+
+    fn serve(&self, name: &str) -> Result<Engine, OpenError> {
+        let folder = self.folders.path().join(name);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Engine::open(&folder, Options { database: Some(self.address()), ..Options::default() })
+    }
+
+    fn server(&self, name: &str) -> Engine {
+        self.serve(name).expect("a server")
+    }
+}
+
+fn done(engine: &Engine, command: Command) -> Value {
+    serde_json::from_str(&engine.call(command).expect("accepted")).expect("answers are JSON")
+}
+
+/// A project and its tasks.
+fn filled(engine: &Engine, tasks: usize) -> Agent {
+    let founder = Agent::new("founder", 99);
+    done(engine, founder.open());
+    done(engine, founder.command(operation("project.create", json!({ "key": "afc" }))));
+    for number in 0..tasks {
+        done(engine, created(&founder, &format!("task {number}")));
+    }
+    founder
+}
+
+fn created(agent: &Agent, title: &str) -> Command {
+    agent.command(operation("task.create", json!({ "project": "afc", "title": title })))
+}
+
+fn claim(agent: &Agent) -> Command {
+    agent.command(operation("claim", json!({ "projects": ["afc"], "another": true })))
+}
+
+#[test]
+fn the_server_that_comes_first_founds_the_fleet_and_all_others_join_it() {
+    let place = Place::new();
+    let engines: Vec<Engine> = thread::scope(|scope| {
+        let starting: Vec<_> =
+            ["a", "b", "c"].map(|name| scope.spawn(|| place.server(name))).into_iter().collect();
+        starting.into_iter().map(|server| server.join().expect("it starts")).collect()
+    });
+    let fleets: BTreeSet<String> = engines.iter().map(|engine| engine.info().expect("told").fleet).collect();
+    assert_eq!(fleets.len(), 1, "{fleets:?}");
+}
+
+#[test]
+fn two_servers_never_give_one_task_to_two_sessions_and_leave_one_record() {
+    let place = Place::new();
+    let servers = [place.server("a"), place.server("b")];
+    filled(&servers[0], 60);
+    let claimed: Vec<String> = thread::scope(|scope| {
+        let clients: Vec<_> = (0..8)
+            .map(|client| {
+                let engine = &servers[client % 2];
+                scope.spawn(move || {
+                    let agent = Agent::new(&format!("agent-{client}"), client as u8 + 1);
+                    done(engine, agent.open());
+                    let mut got = Vec::new();
+                    loop {
+                        match engine.call(claim(&agent)) {
+                            Ok(answer) => {
+                                let answer: Value = serde_json::from_str(&answer).expect("JSON");
+                                got.push(answer["task"]["id"].to_string());
+                            }
+                            Err(Failure::Refused(_)) => return got,
+                            Err(Failure::CannotTell(error)) => panic!("{error}"),
+                        }
+                    }
+                })
+            })
+            .collect();
+        clients.into_iter().flat_map(|client| client.join().expect("it works")).collect()
+    });
+    let different: BTreeSet<&String> = claimed.iter().collect();
+    assert_eq!((claimed.len(), different.len()), (60, 60));
+    for server in &servers {
+        let report = server.verify_chain(&mut |_| ()).expect("it can be read");
+        assert_eq!(report.flaw, None);
+    }
+}
+
+/// What a server hears from now on.
+fn ear(engine: &Engine) -> Receiver<News> {
+    let (tell, told) = channel();
+    engine.hear(Box::new(move |news| drop(tell.send(news.clone()))));
+    told
+}
+
+/// Waits until something was heard of up to an event, and returns what was heard on the way.
+fn hear_of(told: &Receiver<News>, event: u64) -> Vec<News> {
+    let mut heard = Vec::new();
+    while heard.last().is_none_or(|news: &News| news.event.0 < event) {
+        heard.push(told.recv_timeout(PATIENCE).expect("it is heard of in time"));
+    }
+    heard
+}
+
+#[test]
+fn a_server_hears_what_another_one_freed() {
+    let place = Place::new();
+    let (a, b) = (place.server("a"), place.server("b"));
+    let founder = filled(&a, 1);
+    let told = ear(&b);
+    // Once it is up to date it hears each commit by itself.
+    let mut heard;
+    loop {
+        done(&a, created(&founder, "another"));
+        heard = hear_of(&told, a.info().expect("told").event.0);
+        if heard.iter().all(|news| !news.is_vague) {
+            break;
+        }
+    }
+    assert!(heard.iter().any(|news| news.freed.values().sum::<usize>() == 1), "{heard:?}");
+}
+
+/// A connection of a server whose announcements are all lost.
+struct Silent(Postgres);
+
+impl Driver for Silent {
+    fn begin_write(&mut self) -> Result<(), StoreError> {
+        self.0.begin_write()
+    }
+
+    fn begin_read(&mut self) -> Result<(), StoreError> {
+        self.0.begin_read()
+    }
+
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        self.0.begin_migration()
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Stored<'_>]) -> Result<u64, StoreError> {
+        self.0.execute(sql, values)
+    }
+
+    fn query(&mut self, sql: &str, values: &[Stored<'_>], each: &mut Each<'_>) -> Result<(), StoreError> {
+        self.0.query(sql, values, each)
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.0.commit()
+    }
+
+    fn rollback(&mut self) -> Result<(), StoreError> {
+        self.0.rollback()
+    }
+
+    fn schema(&mut self) -> Result<u32, StoreError> {
+        self.0.schema()
+    }
+
+    fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
+        self.0.migrate(number, sql)
+    }
+
+    fn version(&mut self) -> Result<String, StoreError> {
+        self.0.version()
+    }
+
+    fn full_text(&self) -> &'static FullText {
+        self.0.full_text()
+    }
+}
+
+#[test]
+fn a_server_learns_of_commits_whose_announcements_are_all_lost() {
+    let place = Place::new();
+    let b = place.server("b");
+    let founder = filled(&b, 1);
+    let told = ear(&b);
+    let mut silent = Silent(Postgres::open(&place.address(), Role::Writer).expect("a connection"));
+    let before = fleet::existing(&mut silent).expect("a fleet");
+    let clock = FleetClock::join(&before, &MachineClocks);
+    let store: &mut dyn Driver = &mut silent;
+    let committed =
+        run_batch(store, &clock, &MachineClocks, vec![created(&founder, "unheard")], Durations::default());
+    let Fleet { event, .. } = committed.expect("it commits").fleet;
+    let heard = hear_of(&told, event.0);
+    assert!(heard.iter().any(|news| news.is_vague), "whoever waits must look: {heard:?}");
+}
+
+#[test]
+fn a_folder_is_one_servers_and_one_fleets() {
+    let place = Place::new();
+    drop(place.server("a"));
+    let folder = place.folders.path().join("a");
+    let file = Engine::open(&folder, Options::default()).map(drop);
+    let Err(OpenError::Folder(error @ FolderError::Elsewhere { .. })) = file else { panic!("{file:?}") };
+    assert!(error.to_string().contains("PostgreSQL at"), "{error}");
+
+    let other = format!("{}?schema=other", place.cluster.url());
+    let database = Some(Address::parse(&other, None).expect("an address"));
+    let other = Engine::open(&folder, Options { database: database.clone(), ..Options::default() }).map(drop);
+    assert!(matches!(other, Err(OpenError::Folder(FolderError::Foreign { .. }))), "{other:?}");
+
+    let own = place.folders.path().join("own");
+    drop(Engine::open(&own, Options::default()).expect("a store in a file"));
+    let taken = Engine::open(&own, Options { database, ..Options::default() }).map(drop);
+    assert!(matches!(taken, Err(OpenError::Folder(FolderError::Own(_)))), "{taken:?}");
+}
+
+#[test]
+fn two_fleets_share_a_database_by_their_schemas() {
+    let place = Place::new();
+    let one = place.server("one");
+    filled(&one, 2);
+    let url = format!("{}?schema=two", place.cluster.url());
+    let database = Some(Address::parse(&url, None).expect("an address"));
+    let folder = place.folders.path().join("two");
+    std::fs::create_dir(&folder).expect("a folder");
+    let two = Engine::open(&folder, Options { database, ..Options::default() }).expect("a server");
+    assert_ne!(one.info().expect("told").fleet, two.info().expect("told").fleet);
+    assert_eq!(two.info().expect("told").event.0, 1, "a new fleet");
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    drop(place.server("a"));
+    place.cluster.sql("INSERT INTO tenure.migration VALUES (999)").expect("inserted");
+    let refused = place.serve("b").map(drop);
+    let Err(OpenError::Store(_, error)) = refused else { panic!("{refused:?}") };
+    assert_eq!(error.class, Class::NewerSchema);
+}
