@@ -4,7 +4,9 @@
 //! value that stands for it; if the caller is killed, with the caller.
 
 mod place;
+mod pooler;
 mod server;
 
 pub use place::{Place, versions};
+pub use pooler::{Lending, Pooler};
 pub use server::{Cluster, Ending};

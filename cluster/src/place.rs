@@ -1,5 +1,6 @@
 //! Where PostgreSQL's programs are, and who runs them.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -67,12 +68,18 @@ impl Place {
     /// One of its programs, run by who may run it, that ends with the caller.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
+        self.guarded(self.programs.join(program))
+    }
+
+    /// Another program, run in the same way.
+    #[must_use]
+    pub fn guarded(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "INT"]);
         if getuid().is_root() {
             command.args(["--reuid", &NOBODY.to_string(), "--regid", &NOBODY.to_string(), "--clear-groups"]);
         }
-        command.arg("--").arg(self.programs.join(program));
+        command.arg("--").arg(program);
         command.env_clear().env("LC_ALL", "C.UTF-8").current_dir(self.folder()).stdin(Stdio::null());
         command
     }

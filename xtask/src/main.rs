@@ -25,6 +25,8 @@ usage: cargo xtask COMMAND
   worlds [STATES]   find every deliberate mistake, then visit so many small worlds
   bench [--quick] [--write]
                     measure the figures beside their peers; --write also writes them into the book
+  bench --servers [--write]
+                    claims on PostgreSQL with one server and with two
   bench --growth [--write]
                     what everything costs from a thousand tasks to a million
   bench --load [--minutes N] [--write]

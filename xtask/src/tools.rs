@@ -62,6 +62,11 @@ const TOOLS: &[Tool] = &[
         why: "the store is tested on a real server of its own",
     },
     Tool {
+        probe: &["/usr/sbin/pgbouncer", "--version"],
+        origin: Origin::Debian("pgbouncer"),
+        why: "the store is tested behind a pooler",
+    },
+    Tool {
         probe: &["cargo", "fmt", "--version"],
         origin: Origin::Component("rustfmt"),
         why: "the format of the source is checked",

@@ -11,6 +11,9 @@ pub const API: &str = "/api/v1";
 /// Where the local daemon writes backups, below [`API`].
 pub const BACKUPS: &str = "/backups";
 
+/// What a database that the store is in is looked at for, below [`API`].
+pub const DATABASE: &str = "/database";
+
 /// Where an export is read, below [`API`].
 pub const EXPORT: &str = "/export";
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::OpenError;
 use crate::store::driver::{Driver, Role, StoreError};
 use crate::store::folder::{FolderError, Hold, hold};
-use crate::store::postgres::Postgres;
 use crate::store::postgres::address::Address;
+use crate::store::postgres::{Postgres, checkup};
 use crate::store::seat::{self, Seat};
 use crate::store::sqlite::Sqlite;
 
@@ -36,6 +36,14 @@ impl Home {
         match self {
             Self::File(hold) => Ok(Box::new(Sqlite::open(hold.database(), role)?.held_by(hold.clone()))),
             Self::Server(address, _) => Ok(Box::new(Postgres::open(address, role)?)),
+        }
+    }
+
+    /// Refuses a database on which a fleet cannot stand.
+    pub fn refuse_unfit(&self) -> Result<(), StoreError> {
+        match self {
+            Self::File(_) => Ok(()),
+            Self::Server(address, _) => checkup::refuse_unfit(address),
         }
     }
 

@@ -49,6 +49,7 @@ use store::driver::{Class, Role, StoreError};
 use store::fleet;
 use store::folder::FolderError;
 use store::postgres::address::Address;
+use store::postgres::checkup::{self, Finding};
 use writer::{Hear, Reply, Writer};
 
 /// What can be chosen when a store is opened.
@@ -137,6 +138,7 @@ impl Engine {
     pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
         let home = Home::take(folder, options.database.as_ref())?;
         let wrong = |error| OpenError::Store(home.to_string(), error);
+        home.refuse_unfit().map_err(wrong)?;
         let mut driver = home.connect(Role::Writer).map_err(wrong)?;
         if driver.schema().map_err(wrong)? == 0 {
             home.may_found().map_err(OpenError::Folder)?;
@@ -204,6 +206,11 @@ impl Engine {
                 fleet_time: fleet.time,
             })
         })
+    }
+
+    /// Looks at what the store stands on, where that is a database of somebody else's making.
+    pub fn checkup(&self) -> Result<Vec<Finding>, StoreError> {
+        self.open.home.shared().map_or_else(|| Ok(Vec::new()), |address| checkup::look(address))
     }
 
     /// Commits nothing but the time: the store can be written to.

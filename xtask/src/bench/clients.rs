@@ -75,6 +75,11 @@ impl<S: Speaker> Client<S> {
         Self { connection: connection.into(), speaker, inbox: Vec::new(), state: State::Done }
     }
 
+    /// What it says next, without its connection.
+    pub fn into_speaker(self) -> S {
+        self.speaker
+    }
+
     fn ask(&mut self, due: Instant) -> Result<(), String> {
         let request = self.speaker.ask()?;
         let mut left = request.as_slice();

@@ -42,9 +42,14 @@ pub struct Daemon {
 impl Daemon {
     /// Starts a daemon for a folder and waits until it has answered `ready` for a project.
     pub fn start(binary: &Path, folder: &Path, project: &str) -> Result<Self, String> {
+        Self::serve(binary, folder, project, &[])
+    }
+
+    /// The same, with more to say to `serve`.
+    pub fn serve(binary: &Path, folder: &Path, project: &str, words: &[&str]) -> Result<Self, String> {
         let begun = Instant::now();
         let mut serve = command(binary, folder);
-        serve.args(["serve", "--folder"]).arg(folder).stderr(Stdio::null());
+        serve.args(["serve", "--folder"]).arg(folder).args(words).stderr(Stdio::null());
         let path = format!("/ready?project={project}");
         let process = Process::start(&mut serve, Signal::TERM, || match wire::connect(folder) {
             Ok(stream) => wire::ask(&stream, Request::get(&path)).map(|_| true),

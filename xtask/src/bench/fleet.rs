@@ -187,7 +187,7 @@ pub struct Store<D> {
     /// The connection.
     pub driver: D,
     clock: FleetClock,
-    _hold: Arc<Hold>,
+    _hold: Option<Arc<Hold>>,
 }
 
 impl Store<Sqlite> {
@@ -196,8 +196,7 @@ impl Store<Sqlite> {
     pub fn to_fill(folder: &Path, agents: &Agents) -> Result<Self, String> {
         let mut store = Self::open(folder, |sqlite| sqlite)?;
         store.driver.execute("PRAGMA synchronous = OFF", &[]).map_err(|error| error.to_string())?;
-        let openings: Vec<Command> = agents.0.iter().map(Agent::opening).collect::<Result<_, _>>()?;
-        store.run_in_groups(openings, BATCH_COMMANDS)?;
+        store.admit(agents)?;
         Ok(store)
     }
 }
@@ -207,10 +206,43 @@ impl<D: Driver> Store<D> {
     pub fn open(folder: &Path, wrap: impl FnOnce(Sqlite) -> D) -> Result<Self, String> {
         let hold = hold(folder).map_err(|error| error.to_string())?;
         let sqlite = Sqlite::open(hold.database(), Role::Writer).map_err(|error| error.to_string())?;
-        let mut driver = wrap(sqlite);
+        Ok(Self { _hold: Some(Arc::new(hold)), ..Self::on(wrap(sqlite))? })
+    }
+
+    /// The store behind a connection, or a new one there.
+    pub fn on(mut driver: D) -> Result<Self, String> {
         let fleet = prepare(&mut driver, &MachineClocks, || Ok("bench".to_owned()));
         let clock = FleetClock::join(&fleet.map_err(|error| error.to_string())?, &MachineClocks);
-        Ok(Self { driver, clock, _hold: Arc::new(hold) })
+        Ok(Self { driver, clock, _hold: None })
+    }
+
+    /// Opens everybody's session.
+    pub fn admit(&mut self, agents: &Agents) -> Result<(), String> {
+        let openings: Vec<Command> = agents.0.iter().map(Agent::opening).collect::<Result<_, _>>()?;
+        self.run_in_groups(openings, BATCH_COMMANDS)
+    }
+
+    /// Makes the projects, and so many tasks in them, the first `of_next` of them in the one whose next task is claimed.
+    pub fn create(&mut self, agents: &Agents, tasks: u64, of_next: u64) -> Result<(), String> {
+        let first = &agents.0[0];
+        for kind in [Kind::Next, Kind::Named] {
+            let project: project::CreateProject = input(json!({ "key": kind.project() }))?;
+            self.run(vec![first.command(project.into(), operation_id(kind.project(), u64::MAX)?)])?;
+        }
+        let mut shown = Instant::now();
+        let mut number = 0;
+        while number < tasks {
+            let until = tasks.min(number + BATCH_COMMANDS as u64);
+            let batch =
+                (number..until).map(|number| creation(first, number, of_next)).collect::<Result<_, _>>()?;
+            self.run(batch)?;
+            number = until;
+            if shown.elapsed() > Duration::from_secs(2) || number == tasks {
+                eprintln!("bench: {number} of {tasks} tasks are written down");
+                shown = Instant::now();
+            }
+        }
+        Ok(())
     }
 
     /// Runs commands that must all be accepted, in one commit.
@@ -244,24 +276,7 @@ impl<D: Driver> Store<D> {
 /// Makes a store in a folder with so many tasks, half of them in each project.
 pub fn fill(folder: &Path, agents: &Agents, tasks: u64) -> Result<(), String> {
     let mut store = Store::to_fill(folder, agents)?;
-    let first = &agents.0[0];
-    for kind in [Kind::Next, Kind::Named] {
-        let project: project::CreateProject = input(json!({ "key": kind.project() }))?;
-        store.run(vec![first.command(project.into(), operation_id(kind.project(), u64::MAX)?)])?;
-    }
-    let mut shown = Instant::now();
-    let mut number = 0;
-    while number < tasks {
-        let until = tasks.min(number + BATCH_COMMANDS as u64);
-        let batch =
-            (number..until).map(|number| creation(first, number, tasks / 2)).collect::<Result<_, _>>()?;
-        store.run(batch)?;
-        number = until;
-        if shown.elapsed() > Duration::from_secs(2) || number == tasks {
-            eprintln!("bench: {number} of {tasks} tasks are written down");
-            shown = Instant::now();
-        }
-    }
+    store.create(agents, tasks, tasks / 2)?;
     // The database file alone is copied: what the log still holds must be in it.
     store.driver.settle().map_err(|error| error.to_string())
 }

@@ -19,6 +19,7 @@ mod peers;
 mod plot;
 mod process;
 mod reads;
+mod servers;
 mod slow;
 mod start;
 mod wakes;
@@ -73,6 +74,8 @@ const QUICK: Extent = Extent {
 
 /// What is measured alone, because it takes long.
 enum Long {
+    /// One and two servers on one PostgreSQL.
+    Servers,
     /// Stores of all sizes.
     Growth,
     /// Everybody at work.
@@ -109,6 +112,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
         match *word {
             "--quick" => extent = &QUICK,
             "--write" => writes = true,
+            "--servers" => long = Some(Long::Servers),
             "--growth" => long = Some(Long::Growth),
             "--load" => long = Some(Long::Load { minutes: LOAD_MINUTES }),
             "--minutes" => {
@@ -131,6 +135,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
         tempfile::Builder::new().prefix("run-").tempdir_in(&folder).map_err(|error| error.to_string())?;
     let machine = Machine::ask()?;
     match long {
+        Some(Long::Servers) => return servers::run(root.path(), &binary, &machine, writes),
         Some(Long::Growth) => return growth::run(root.path(), &binary, &machine, writes),
         Some(Long::Load { minutes }) => {
             return load::run(root.path(), &binary, &machine, minutes, writes);

@@ -124,6 +124,13 @@ pub struct Claimer<'a> {
     turn: u64,
 }
 
+impl<'a> Claimer<'a> {
+    /// A client that has claimed nothing yet.
+    pub fn new(agents: &'a Agents, kind: Kind, number: u64) -> Self {
+        Self { agents, kind, number, turn: 0 }
+    }
+}
+
 impl Speaker for Claimer<'_> {
     fn ask(&mut self) -> Result<Vec<u8>, String> {
         let ask = self.agents.ask(self.kind, self.number, self.turn)?;
@@ -145,7 +152,7 @@ pub fn claimers<'a>(
 ) -> Result<Vec<Client<Claimer<'a>>>, String> {
     let client = |number| {
         let stream = connect(folder).map_err(|error| format!("a client could not connect: {error}"))?;
-        Ok(Client::new(stream, Claimer { agents, kind, number, turn: 0 }))
+        Ok(Client::new(stream, Claimer::new(agents, kind, number)))
     };
     (0..CLIENTS).map(client).collect()
 }

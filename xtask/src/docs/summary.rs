@@ -15,11 +15,13 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Running a command for a task", "run.md"),
     ("Backup and restore", "backup-and-restore.md"),
     ("Export and import", "export-and-import.md"),
+    ("PostgreSQL", "postgresql.md"),
     ("What is promised", "promises.md"),
     ("What is proved, and how", "proofs.md"),
     ("What is not promised", "not-promised.md"),
     ("Figures", "performance.md"),
     ("As a store grows", "growth.md"),
+    ("Several servers", "servers.md"),
     ("Under load", "load.md"),
 ];
 

@@ -77,6 +77,17 @@ pub trait Driver: Send {
         Ok(())
     }
 
+    /// Whether the background work is this process's to do, of all that serve the store. Nothing is wrong if two believe so
+    /// for a moment: each write of it repeats its condition.
+    fn leads(&mut self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    /// What a database wants done now and then outside of transactions, so that its answers stay fast.
+    fn upkeep(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Writes the last committed state into an empty file of its own, while others go on writing to the store.
     fn backup(&mut self, into: &Path) -> Result<(), StoreError> {
         let detail = format!("this database cannot be copied into {}", into.display());

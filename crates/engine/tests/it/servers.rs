@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tenure_cluster::Cluster;
+use tenure_cluster::{Cluster, Lending, Pooler};
 use tenure_core::model::event::Fleet;
 use tenure_core::model::limits::Durations;
 use tenure_core::working_set::News;
@@ -265,4 +265,96 @@ fn a_database_of_a_newer_version_is_refused_before_anything_is_written() {
     let refused = place.serve("b").map(drop);
     let Err(OpenError::Store(_, error)) = refused else { panic!("{refused:?}") };
     assert_eq!(error.class, Class::NewerSchema);
+}
+
+#[test]
+fn one_server_leads_and_another_one_when_it_has_gone() {
+    let place = Place::new();
+    let leaders = || {
+        let sql = "SELECT string_agg(pid::text, ' ') FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'";
+        place.cluster.sql(sql).expect("told")
+    };
+    let until = |wanted: &dyn Fn(&str) -> bool| {
+        let begun = Instant::now();
+        loop {
+            let found = leaders();
+            if wanted(&found) {
+                return found;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{found}");
+        }
+    };
+    let a = place.server("a");
+    let first = until(&|pids| !pids.is_empty());
+    let b = place.server("b");
+    done(&b, Agent::new("somebody", 1).open());
+    assert_eq!(leaders(), first, "there is one leader");
+    a.close();
+    drop(a);
+    until(&|pids| !pids.is_empty() && *pids != *first && !pids.contains(' '));
+}
+
+fn finding(engine: &Engine, name: &str) -> (Option<bool>, String) {
+    let found = engine.checkup().expect("looked at");
+    let found = found.into_iter().find(|finding| finding.name == name).expect("it is looked at");
+    assert_eq!(found.next.is_some(), found.is_good != Some(true), "{found:?}");
+    (found.is_good, found.found)
+}
+
+#[test]
+fn what_a_fleet_stands_on_is_looked_at() {
+    let place = Place::new();
+    let a = place.server("a");
+    for name in ["version", "encoding", "collation", "rights", "isolation", "pooling"] {
+        let (is_good, found) = finding(&a, name);
+        assert_eq!(is_good, Some(true), "{name}: {found}");
+    }
+    // The tests' own server is not flushed.
+    assert_eq!(finding(&a, "durability").0, Some(false));
+    assert_eq!(finding(&a, "standby").0, None, "told, since one may want no standby");
+    place
+        .cluster
+        .sql("ALTER TABLE tenure.label ALTER COLUMN label TYPE TEXT COLLATE \"und-x-icu\"")
+        .expect("altered");
+    assert_eq!(finding(&a, "collation").0, Some(false));
+    place.cluster.sql("CREATE ROLE other; ALTER TABLE tenure.label OWNER TO other; CREATE ROLE small LOGIN; GRANT USAGE ON SCHEMA tenure TO small; GRANT SELECT ON ALL TABLES IN SCHEMA tenure TO small").expect("altered");
+    let small = place.cluster.url().replacen("tenure@", "small@", 1);
+    let address = Address::parse(&small, None).expect("an address");
+    let found = tenure_engine::store::postgres::checkup::look(&address).expect("looked at");
+    let rights = found.iter().find(|finding| finding.name == "rights").expect("looked at");
+    assert_eq!(rights.is_good, Some(false), "{rights:?}");
+}
+
+#[test]
+fn a_database_of_another_encoding_is_refused() {
+    let place = Place::new();
+    place.cluster.sql("CREATE DATABASE old ENCODING 'SQL_ASCII' TEMPLATE template0").expect("made");
+    let url = format!("{}old", place.cluster.url().trim_end_matches("postgres"));
+    let database = Some(Address::parse(&url, None).expect("an address"));
+    let folder = place.folders.path().join("old");
+    std::fs::create_dir(&folder).expect("a folder");
+    let refused = Engine::open(&folder, Options { database, ..Options::default() }).map(drop);
+    let Err(OpenError::Store(_, error)) = refused else { panic!("{refused:?}") };
+    assert!(error.detail.contains("encoding: SQL_ASCII"), "{error}");
+}
+
+#[test]
+fn a_pooler_that_lends_by_the_transaction_is_refused_and_one_that_lends_sessions_is_not() {
+    let place = Place::new();
+    for (lending, is_taken) in [(Lending::Transaction, false), (Lending::Session, true)] {
+        let pooler = Pooler::start(&place.cluster, lending).expect("a pooler");
+        let database = Some(Address::parse(pooler.url(), None).expect("an address"));
+        let folder = place.folders.path().join("pooled");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        match Engine::open(&folder, Options { database, ..Options::default() }) {
+            Ok(engine) => {
+                assert!(is_taken, "{lending:?}");
+                filled(&engine, 3);
+            }
+            Err(OpenError::Store(_, error)) => {
+                assert!(!is_taken && error.detail.contains("pooler lends sessions"), "{lending:?}: {error}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
 }

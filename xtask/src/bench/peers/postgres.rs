@@ -136,8 +136,9 @@ impl Postgres {
     }
 }
 
-impl Peer for Postgres {
-    fn slice(&mut self, long: Duration) -> Result<f64, String> {
+impl Postgres {
+    /// Lets so many clients claim for so long, one claim in a transaction. How many did so in a second.
+    pub fn claim(&mut self, clients: u64, long: Duration) -> Result<f64, String> {
         let mut bench = self.place.client("pgbench");
         bench.args([
             "--no-vacuum",
@@ -146,7 +147,7 @@ impl Peer for Postgres {
             "--jobs",
             "2",
             "--client",
-            &CLIENTS.to_string(),
+            &clients.to_string(),
         ]);
         // It takes whole seconds only.
         bench.args(["--time", &long.as_secs().max(1).to_string(), "--file", "claim.sql", "postgres"]);
@@ -172,6 +173,12 @@ impl Peer for Postgres {
         } else {
             Err(format!("of {transactions} claims in PostgreSQL only {here} found a task"))
         }
+    }
+}
+
+impl Peer for Postgres {
+    fn slice(&mut self, long: Duration) -> Result<f64, String> {
+        self.claim(CLIENTS, long)
     }
 
     fn version(&self) -> &str {

@@ -7,6 +7,7 @@ mod clock;
 mod daemon;
 mod database;
 mod folder;
+mod served;
 
 use std::path::Path;
 
@@ -113,11 +114,15 @@ fn served_store(store: &Path, doctor: &Doctor, context: &Context) -> Result<Foun
     checks.extend(database::size(store, Some(info.pid)));
     checks.extend(database::log(store, Some(info.pid)));
     checks.push(daemon::write(store, context)?);
-    if !doctor.quick {
+    if served::is_elsewhere(store) {
+        checks.extend(served::checks(context)?);
+    } else if !doctor.quick {
         let progress = Progress::of(&context.screen, "checking the pages of the store");
         let pages = database::pages(store);
         drop(progress);
         checks.push(pages);
+    }
+    if !doctor.quick {
         checks.push(daemon::record(context)?);
     }
     checks.push(caller::project(context));

@@ -5,7 +5,9 @@
 //! costs more than a statement.
 
 pub mod address;
+pub mod checkup;
 mod error;
+mod growth;
 mod value;
 mod wire;
 
@@ -19,6 +21,7 @@ use tokio_postgres::Statement;
 
 use self::address::Address;
 use self::error::Step;
+use self::growth::Growth;
 use self::value::Argument;
 use self::wire::{Request, Wire};
 use super::driver::{Class, Driver, Each, Role, StoreError, Value};
@@ -28,11 +31,19 @@ use super::search::{FullText, tsvector};
 /// Prepared statements that a connection keeps.
 const STATEMENTS: usize = 512;
 
-/// What every connection is told. A batch's statements name many values: a plan made once for any of them is several
-/// times slower than one made for these. A transaction whose server process stands still gives its lock back.
+/// What every connection is told. A transaction whose server process stands still gives its lock back.
 const SETTINGS: &str = "\
-    SET plan_cache_mode = force_custom_plan; SET client_min_messages = warning; SET lock_timeout = '5s'; \
-    SET idle_in_transaction_session_timeout = '3s'; SET standard_conforming_strings = on; SET statement_timeout = 0";
+    SET client_min_messages = warning; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '3s'; \
+    SET standard_conforming_strings = on; SET statement_timeout = 0; SET jit = off; SET default_statistics_target = 10";
+/// What a writer is told. It asks something every second, so one that is silent stands still, and leads nobody. Each of
+/// its statements was made with an index for it, which a planner that knows the tables from when they were small would
+/// leave aside. A plan that holds for all values is planned once.
+const WRITER: &str = "\
+    SET default_transaction_read_only = off; SET idle_session_timeout = '10s'; SET random_page_cost = 1.1; \
+    SET enable_seqscan = off; SET enable_bitmapscan = off";
+/// What a reader is told. Its questions differ: a plan that was made for any values can be several times slower than one
+/// made for these.
+const READER: &str = "SET default_transaction_read_only = on; SET plan_cache_mode = force_custom_plan";
 
 /// A connection to a PostgreSQL database.
 pub struct Postgres {
@@ -43,6 +54,8 @@ pub struct Postgres {
     role: Role,
     statements: BTreeMap<String, Statement>,
     waiting: Vec<Waiting>,
+    growth: Growth,
+    is_leader: bool,
     is_within: bool,
 }
 
@@ -138,6 +151,8 @@ impl Postgres {
             role,
             statements: BTreeMap::new(),
             waiting: Vec::new(),
+            growth: Growth::default(),
+            is_leader: false,
             is_within: false,
         };
         postgres.settings()?;
@@ -145,13 +160,12 @@ impl Postgres {
     }
 
     fn settings(&mut self) -> Result<(), StoreError> {
-        let only = match self.role {
-            Role::Writer => "off",
-            Role::Reader => "on",
+        let path = format!("SET search_path = \"{}\"", self.schema);
+        let own = match self.role {
+            Role::Writer => WRITER,
+            Role::Reader => READER,
         };
-        let path =
-            format!("SET search_path = \"{}\"; SET default_transaction_read_only = {only}", self.schema);
-        self.wire.send(&[Request::Plain(SETTINGS), Request::Plain(&path)], Step::Before)?;
+        self.wire.send(&[SETTINGS, own, &path].map(Request::Plain), Step::Before)?;
         // What a server calls committed may be more than what a flush makes so, never less.
         if !matches!(&*self.setting("synchronous_commit")?, "on" | "remote_apply" | "remote_write") {
             self.wire.send(&[Request::Plain("SET synchronous_commit = on")], Step::Before)?;
@@ -244,6 +258,7 @@ impl Driver for Postgres {
 
     fn write(&mut self, sql: &str, values: &[Value<'_>], rows: Option<u64>) -> Result<(), StoreError> {
         let statement = self.prepared(sql)?;
+        self.growth.note(sql, values.len());
         self.waiting.push(Waiting::Write { statement, values: Argument::all(values), rows });
         Ok(())
     }
@@ -335,6 +350,28 @@ impl Driver for Postgres {
         self.later(sql);
         self.later(format!("INSERT INTO migration VALUES ({number})"));
         self.drain(Step::Before).map(drop)
+    }
+
+    fn leads(&mut self) -> Result<bool, StoreError> {
+        if !self.is_leader {
+            let key = [Value::Text(self.schema.clone().into())];
+            let mut is_leader = false;
+            // Let go of with the connection, also by a server that is killed or stands still.
+            let sql = "SELECT 1 WHERE pg_try_advisory_lock(hashtextextended($1, 2))";
+            self.query(sql, &key, &mut |_| {
+                is_leader = true;
+                Ok(())
+            })?;
+            self.is_leader = is_leader;
+        }
+        Ok(self.is_leader)
+    }
+
+    fn upkeep(&mut self) -> Result<(), StoreError> {
+        for table in self.growth.outgrown() {
+            self.wire.send(&[Request::Plain(&format!("ANALYZE {table}"))], Step::Before)?;
+        }
+        Ok(())
     }
 
     fn version(&mut self) -> Result<String, StoreError> {

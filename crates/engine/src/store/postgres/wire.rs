@@ -11,7 +11,7 @@ use futures_util::TryStreamExt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio_postgres::{AsyncMessage, Client, Connection, Error, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, Error, SimpleQueryMessage, Statement};
 
 use super::address::Address;
 use super::error::{Step, lost, stated};
@@ -71,6 +71,16 @@ impl Wire {
             patience: (!is_patient).then_some(PATIENCE),
             runtime: Some(runtime),
         })
+    }
+
+    /// Asks a question without preparing it, and returns the first value of its answer.
+    pub fn asked(&self, sql: &str) -> Result<String, StoreError> {
+        let messages = self.wait(Step::Before, self.client.simple_query(sql))?;
+        let rows = messages
+            .iter()
+            .filter_map(|message| if let SimpleQueryMessage::Row(row) = message { row.get(0) } else { None });
+        let row = rows.last();
+        Ok(row.unwrap_or_default().to_owned())
     }
 
     /// Prepares a statement.

@@ -10,6 +10,7 @@ use tenure_core::wire;
 
 use super::response::{by_status, done, refused};
 use crate::http::backup::{self, Wish};
+use crate::http::database::Checkup;
 use crate::http::export;
 use crate::http::health::{AuditReport, DaemonInfo, Liveness, Readiness, Shutdown, Stopping, Version};
 
@@ -26,6 +27,7 @@ pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
         described("openapi", "Describe every route: this document", &json!({ "type": "object" }), &[]),
     );
     get(api("/info"), route::<DaemonInfo>("info", &[], generator));
+    get(api(wire::DATABASE), route::<Checkup>("database", &[Code::CannotTell], generator));
     get(api("/audit"), route::<AuditReport>("audit", &[Code::CannotTell], generator));
     paths.insert(api(wire::EXPORT), json!({ "get": lines(generator) }));
     paths.insert(api(wire::BACKUPS), json!({ "post": backup(generator) }));
