@@ -128,6 +128,7 @@ const RULES: &[Rule] = &[
     text::lines_are_clean,
     waiting::tests_wait_for_states,
     sql::statements_run_on_every_engine,
+    sql::statements_are_written_once,
 ];
 
 /// Applies every rule to the checkout and prints what was found.

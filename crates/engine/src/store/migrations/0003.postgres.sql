@@ -1,12 +1,5 @@
 -- The part of the third migration that is PostgreSQL's own: full text, see store/search/.
 
-CREATE TABLE passage (
-    id BIGINT NOT NULL PRIMARY KEY,
-    task TEXT COLLATE "C" NOT NULL REFERENCES task (id),
-    entry BIGINT
-);
-CREATE UNIQUE INDEX passage_body ON passage (task) WHERE entry IS NULL;
-
 -- The words of a text. A word longer than the index takes is found by its beginning and then compared.
 CREATE FUNCTION words_of(text TEXT) RETURNS TSVECTOR LANGUAGE SQL IMMUTABLE PARALLEL SAFE AS $$
     SELECT array_to_tsvector(array(

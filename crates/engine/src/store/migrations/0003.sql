@@ -15,3 +15,12 @@ CREATE TABLE completion (
     entry INTEGER NOT NULL,
     landed_in TEXT
 ) STRICT, WITHOUT ROWID;
+
+-- A text that is searched as one: a task's title and description (no entry), or one entry of its record. The ids are
+-- those of each database's own index of words.
+CREATE TABLE passage (
+    id INTEGER NOT NULL PRIMARY KEY,
+    task TEXT NOT NULL REFERENCES task (id),
+    entry INTEGER
+) STRICT;
+CREATE UNIQUE INDEX passage_body ON passage (task) WHERE entry IS NULL;

@@ -1,15 +1,6 @@
 -- The part of the third migration that is SQLite's own: full text. Another database keeps its own kind of index for
 -- store/search.rs, under its own file here.
 
--- A text that is searched as one: a task's title and description (no entry), or one entry of its record. The ids are
--- those of the index below.
-CREATE TABLE passage (
-    id INTEGER NOT NULL PRIMARY KEY,
-    task TEXT NOT NULL REFERENCES task (id),
-    entry INTEGER
-) STRICT;
-CREATE UNIQUE INDEX passage_body ON passage (task) WHERE entry IS NULL;
-
 -- Folded words in the place of texts, so the tokenizer has nothing left to decide but where the spaces are. The texts
 -- stand in `body` and `entry` and are not kept twice.
 CREATE VIRTUAL TABLE passage_words USING fts5 (

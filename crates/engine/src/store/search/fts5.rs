@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use tenure_core::model::task::Queue;
 use tenure_core::search::query::{Query, Term};
 
-use super::FullText;
+use super::{FullText, HITS, ranked};
 use crate::store::driver::Values;
 
 /// How SQLite finds words in texts.
@@ -28,7 +27,7 @@ fn unwanted(terms: &[Term], values: &mut Values<'_>) {
 #[must_use]
 pub fn text_for(query: &Query, in_project: bool) -> String {
     let terms = query.wanted.len();
-    let mut sql = String::from("WITH hit (term, id, score) AS MATERIALIZED (");
+    let mut sql = String::from(HITS);
     for term in 1..=terms {
         let union = if term == 1 { "" } else { " UNION ALL " };
         let _ = write!(
@@ -44,32 +43,9 @@ pub fn text_for(query: &Query, in_project: bool) -> String {
          task_score (task, entry, least, score) AS (SELECT task, entry, min(score), sum(score) FROM best \
          GROUP BY task HAVING count(*) = ",
     );
-    let _ = write!(sql, "{terms}) SELECT task.id, task_score.entry, count(*) OVER () FROM task_score ");
-    sql.push_str("JOIN task ON task.id = task_score.task WHERE task.queue IN (");
-    let mut value = terms;
-    let mut next = || {
-        value += 1;
-        format!("${value}")
-    };
-    let queues: Vec<String> = Queue::ALL.iter().map(|_| next()).collect();
-    let _ = write!(sql, "{})", queues.join(", "));
-    if in_project {
-        let _ = write!(sql, " AND task.project = {}", next());
-    }
-    if !query.unwanted.is_empty() {
-        let _ = write!(
-            sql,
-            " AND task.id NOT IN (SELECT passage.task FROM passage_words \
-             JOIN passage ON passage.id = passage_words.rowid WHERE passage_words MATCH {})",
-            next()
-        );
-    }
-    let _ = write!(
-        sql,
-        " ORDER BY task_score.score, task.stage, task.number DESC, task.project LIMIT {}",
-        next()
-    );
-    sql
+    let _ = write!(sql, "{terms})");
+    // All unwanted terms are one value, and the least score is the best.
+    sql + &ranked(query, in_project, terms, "", |value| (format!("passage_words MATCH ${value}"), 1))
 }
 
 /// What a term matches, in the index's language: folded words in quotes. A word as it stands weighs more than one that

@@ -10,6 +10,7 @@ pub mod fts5;
 pub mod tsvector;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use tenure_core::model::attempt::Entry;
 use tenure_core::model::ids::{EventNumber, ProjectKey, TaskId};
@@ -142,4 +143,45 @@ pub fn found(
         Ok(())
     })?;
     Ok((tasks, total))
+}
+
+/// The beginning of a statement for a query: what has each of its terms.
+const HITS: &str = "WITH hit (term, id, score) AS MATERIALIZED (";
+
+/// The end of a statement that has `task_score (task, entry, score)` and `values` values by now: the tasks in one of the
+/// queues and in the project that have no unwanted term, the best first. Of equals, unfinished tasks come first, then newer
+/// ones. `unwanted` tells, from a value on, which rows of words have an unwanted term, by how many values.
+fn ranked(
+    query: &Query,
+    in_project: bool,
+    mut values: usize,
+    best: &str,
+    unwanted: impl FnOnce(usize) -> (String, usize),
+) -> String {
+    let queues: Vec<String> = (1..=Queue::ALL.len()).map(|queue| format!("${}", values + queue)).collect();
+    values += queues.len();
+    let mut sql = format!(
+        " SELECT task.id, task_score.entry, count(*) OVER () FROM task_score JOIN task ON task.id = task_score.task \
+         WHERE task.queue IN ({})",
+        queues.join(", ")
+    );
+    if in_project {
+        values += 1;
+        let _ = write!(sql, " AND task.project = ${values}");
+    }
+    if !query.unwanted.is_empty() {
+        let (rows, taken) = unwanted(values + 1);
+        values += taken;
+        let _ = write!(
+            sql,
+            " AND task.id NOT IN (SELECT passage.task FROM passage_words \
+             JOIN passage ON passage.id = passage_words.rowid WHERE {rows})"
+        );
+    }
+    let limit = values + 1;
+    let _ = write!(
+        sql,
+        " ORDER BY task_score.score{best}, task.stage, task.number DESC, task.project LIMIT ${limit}"
+    );
+    sql
 }

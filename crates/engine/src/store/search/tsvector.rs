@@ -3,10 +3,9 @@
 
 use std::fmt::Write as _;
 
-use tenure_core::model::task::Queue;
 use tenure_core::search::query::{Query, Term};
 
-use super::FullText;
+use super::{FullText, HITS, ranked};
 use crate::store::driver::Values;
 
 /// How PostgreSQL finds words in texts.
@@ -45,7 +44,7 @@ fn with_term(value: usize) -> String {
 /// The statement for a query. A word weighs as it does elsewhere by where it stands, and less in a longer text.
 #[must_use]
 pub fn text_for(query: &Query, in_project: bool) -> String {
-    let mut sql = String::from("WITH hit (term, id, score) AS MATERIALIZED (");
+    let mut sql = String::from(HITS);
     for (index, _) in query.wanted.iter().enumerate() {
         let union = if index == 0 { "" } else { " UNION ALL " };
         let value = 2 * index + 1;
@@ -65,36 +64,9 @@ pub fn text_for(query: &Query, in_project: bool) -> String {
          task_score (task, entry, score) AS (SELECT task, (array_agg(entry ORDER BY score DESC, entry))[1], sum(score) \
          FROM best GROUP BY task HAVING count(*) = ",
     );
-    let mut value = 2 * query.wanted.len();
-    let mut next = |values: usize| {
-        value += values;
-        value + 1 - values
-    };
-    let queues: Vec<String> = Queue::ALL.iter().map(|_| format!("${}", next(1))).collect();
-    let _ = write!(
-        sql,
-        "{}) SELECT task.id, task_score.entry, count(*) OVER () FROM task_score \
-         JOIN task ON task.id = task_score.task WHERE task.queue IN ({})",
-        query.wanted.len(),
-        queues.join(", ")
-    );
-    if in_project {
-        let _ = write!(sql, " AND task.project = ${}", next(1));
-    }
-    if !query.unwanted.is_empty() {
-        let unwanted: Vec<String> =
-            query.unwanted.iter().map(|_| format!("({})", with_term(next(2)))).collect();
-        let _ = write!(
-            sql,
-            " AND task.id NOT IN (SELECT passage.task FROM passage_words \
-             JOIN passage ON passage.id = passage_words.rowid WHERE {})",
-            unwanted.join(" OR ")
-        );
-    }
-    let _ = write!(
-        sql,
-        " ORDER BY task_score.score DESC, task.stage, task.number DESC, task.project LIMIT ${}",
-        next(1)
-    );
-    sql
+    let _ = write!(sql, "{})", query.wanted.len());
+    sql + &ranked(query, in_project, 2 * query.wanted.len(), " DESC", |value| {
+        let terms = (0..query.unwanted.len()).map(|term| format!("({})", with_term(value + 2 * term)));
+        (terms.collect::<Vec<_>>().join(" OR "), 2 * query.unwanted.len())
+    })
 }
