@@ -10,7 +10,7 @@ use tenure_client::place::Wish;
 use crate::command::{
     audit, backup, blocker, call, commits, completion as completion_script, config, demo, dependency, digest,
     doctor, export, help, import, init, label, man, ownership, project, queue, record, restore, run, search,
-    serve, session, start, task, version, wait,
+    serve, session, start, store, task, version, wait,
 };
 use crate::completion;
 use crate::context::Context;
@@ -132,6 +132,9 @@ enum Command {
     #[command(subcommand)]
     Backup(backup::Command),
     Restore(restore::Restore),
+    /// Move a whole store
+    #[command(subcommand)]
+    Store(store::Command),
     /// Write down all that is known about tasks
     #[command(subcommand)]
     Export(export::Command),
@@ -262,6 +265,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Audit(audit::Command::Verify)) => audit::verify(context),
         Some(Command::Backup(command)) => backup::run(&command, context),
         Some(Command::Restore(restore)) => restore::run(&restore, context),
+        Some(Command::Store(command)) => store::run(&command, context),
         Some(Command::Export(command)) => export::run(command, context),
         Some(Command::Import(command)) => import::run(&command, context),
         Some(Command::Init(init)) => init::run(init, context),

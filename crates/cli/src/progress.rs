@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tenure_engine::backup;
+use tenure_engine::{backup, copy};
 
 use crate::screen::Screen;
 
@@ -74,6 +74,22 @@ impl Progress {
                 self.tell(|| format!("copying the backup: {}", part(done, all)));
             }
             backup::Progress::Reached(_) => {}
+        }
+    }
+
+    /// The same for a copy of a store.
+    pub fn tell_copy(&self, progress: copy::Progress) {
+        match progress {
+            copy::Progress::Written { done, all } => {
+                self.tell(|| format!("writing the copy: {done} of {all} rows"));
+            }
+            copy::Progress::Following => self.tell(|| "indexing its labels and words".to_owned()),
+            copy::Progress::Compared { done, all } => {
+                self.tell(|| format!("comparing it with the source: {done} of {all} rows"));
+            }
+            copy::Progress::Walked(events) => {
+                self.tell(|| format!("checking its record: {events} events"));
+            }
         }
     }
 }

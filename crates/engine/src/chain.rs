@@ -78,7 +78,11 @@ pub fn verify(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<
     ended.map(|()| report)
 }
 
-fn walk(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
+/// The same within a transaction that has begun.
+pub(crate) fn walk(
+    driver: &mut dyn Driver,
+    progress: &mut dyn FnMut(u64),
+) -> Result<ChainReport, StoreError> {
     let fleet = fleet::existing_of_any_schema(driver)?;
     let mut report = ChainReport { events: 0, receipts: 0, head: Digest([0; 32]), flaw: None };
     let mut last = Place { number: EventNumber(0), epoch: None };

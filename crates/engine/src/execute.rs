@@ -95,17 +95,36 @@ pub fn prepare_telling(
     }
     driver.begin_migration()?;
     finish(driver, |driver| {
-        let from = driver.schema()?;
-        for (number, sql) in (1..).zip(MIGRATIONS) {
-            if from < number {
-                driver.migrate(number, sql)?;
-            }
-        }
+        let from = migrate(driver)?;
         fill(driver, from, told)?;
         match fleet::load(driver)? {
             Some(fleet) => Ok(fleet),
             None => found(driver, new_id()?, WallTime(clocks.wall_ms())),
         }
+    })
+}
+
+/// Brings a store's tables up to this version, and says from which schema.
+fn migrate(driver: &mut dyn Driver) -> Result<u32, StoreError> {
+    let from = driver.schema()?;
+    for (number, sql) in (1..).zip(MIGRATIONS) {
+        if from < number {
+            driver.migrate(number, sql)?;
+        }
+    }
+    Ok(from)
+}
+
+/// Makes the tables of a store that no fleet lives in, and lets `within` fill them. One transaction: afterwards all of it is
+/// there, or nothing.
+pub(crate) fn make<T, E: From<StoreError>>(
+    driver: &mut dyn Driver,
+    within: impl FnOnce(&mut dyn Driver) -> Result<T, E>,
+) -> Result<T, E> {
+    driver.begin_migration()?;
+    finish(driver, |driver| {
+        migrate(driver)?;
+        within(driver)
     })
 }
 
@@ -173,11 +192,11 @@ pub(crate) fn write<S: Store + ?Sized, T>(
 }
 
 /// Does something in a write that has begun, and makes it durable or takes it back.
-fn finish<S: Store + ?Sized, T>(
+fn finish<S: Store + ?Sized, T, E: From<StoreError>>(
     store: &mut S,
-    within: impl FnOnce(&mut S) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    let done = within(store).and_then(|done| store.commit().map(|()| done));
+    within: impl FnOnce(&mut S) -> Result<T, E>,
+) -> Result<T, E> {
+    let done = within(store).and_then(|done| Ok(store.commit().map(|()| done)?));
     if done.is_err() {
         // The first error says what happened; a failing rollback only means that the connection is of no more use.
         let _ = store.rollback();

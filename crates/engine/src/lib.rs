@@ -12,6 +12,7 @@ pub mod backup;
 pub mod chain;
 pub mod clock;
 mod connection;
+pub mod copy;
 pub mod execute;
 pub mod export;
 mod home;

@@ -22,30 +22,37 @@ pub fn restore<S: Store + ?Sized>(
     clocks: &dyn Clocks,
     floors: &Floors,
 ) -> Result<Fleet, StoreError> {
-    write(store, |store| {
-        let before = store.fleet()?;
-        let mut set = WorkingSet::new(next_epoch(&before, floors, WallTime(clocks.wall_ms())));
-        let call = Call {
-            now: Now { fleet: set.fleet.time, wall: set.fleet.wall },
-            epoch: set.fleet.epoch,
-            session: None,
-            envelope: Envelope::default(),
-            durations: Durations::default(),
-        };
-        for _ in 0..ROUNDS_MAX {
-            match void(&mut set, &call, &before, floors) {
-                Ok(()) => {
-                    set.keep(&call, None);
-                    store.flush(&set)?;
-                    return Ok(set.fleet);
-                }
-                Err(Stop::Need(needs)) => {
-                    set.undo();
-                    store.load(&mut set, needs, call.now)?;
-                }
-                Err(Stop::Refused(refusal)) => return Err(StoreError::corrupt(refusal.detail)),
+    write(store, |store| begin_epoch(store, clocks, floors))
+}
+
+/// The same within a write that has begun.
+pub(crate) fn begin_epoch<S: Store + ?Sized>(
+    store: &mut S,
+    clocks: &dyn Clocks,
+    floors: &Floors,
+) -> Result<Fleet, StoreError> {
+    let before = store.fleet()?;
+    let mut set = WorkingSet::new(next_epoch(&before, floors, WallTime(clocks.wall_ms())));
+    let call = Call {
+        now: Now { fleet: set.fleet.time, wall: set.fleet.wall },
+        epoch: set.fleet.epoch,
+        session: None,
+        envelope: Envelope::default(),
+        durations: Durations::default(),
+    };
+    for _ in 0..ROUNDS_MAX {
+        match void(&mut set, &call, &before, floors) {
+            Ok(()) => {
+                set.keep(&call, None);
+                store.flush(&set)?;
+                return Ok(set.fleet);
             }
+            Err(Stop::Need(needs)) => {
+                set.undo();
+                store.load(&mut set, needs, call.now)?;
+            }
+            Err(Stop::Refused(refusal)) => return Err(StoreError::corrupt(refusal.detail)),
         }
-        Err(StoreError::corrupt("what the restore needs is not found, however often it is asked for"))
-    })
+    }
+    Err(StoreError::corrupt("what the restore needs is not found, however often it is asked for"))
 }

@@ -14,6 +14,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Finding work again", "finding.md"),
     ("Running a command for a task", "run.md"),
     ("Backup and restore", "backup-and-restore.md"),
+    ("Moving a store", "moving-a-store.md"),
     ("Export and import", "export-and-import.md"),
     ("PostgreSQL", "postgresql.md"),
     ("What is promised", "promises.md"),

@@ -27,6 +27,7 @@ pub mod search;
 pub mod serve;
 pub mod session;
 pub mod start;
+pub mod store;
 pub mod task;
 pub mod version;
 pub mod wait;

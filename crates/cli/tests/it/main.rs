@@ -2,6 +2,7 @@
 
 mod answers;
 mod backups;
+mod copies;
 mod daemons;
 mod doctoring;
 mod endings;

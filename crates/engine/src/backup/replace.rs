@@ -14,7 +14,7 @@ use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::{Epoch, EventNumber};
 use tenure_core::model::time::WallTime;
 use tenure_core::rules::restore::{Floors, Told, next_epoch};
-use tenure_core::wire::{DAEMON_LOCK, FLEET_MARKER};
+use tenure_core::wire::FLEET_MARKER;
 
 pub use super::aside::Step;
 use super::aside::{self, free_name, put_aside, remove};
@@ -26,7 +26,9 @@ use crate::clock::Clocks;
 use crate::execute::prepare;
 use crate::restore;
 use crate::store::driver::{Class, Driver, StoreError};
-use crate::store::folder::{FolderError, Hold, LOG, RESTORING, SHARED, beside, database_in, hold_existing};
+use crate::store::folder::{
+    FolderError, Hold, LOG, RESTORING, SHARED, beside, daemons_lock, database_in, hold_existing,
+};
 use crate::store::sqlite::{Role, Sqlite};
 use crate::store::{fleet, floors};
 
@@ -101,7 +103,7 @@ pub fn restore(
 ) -> Result<Plan, BackupError> {
     let manifest = verified(folder, file, heard)?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(BackupError::folder(folder))?;
-    let _no_daemon_starts = daemons_lock(folder)?;
+    let _no_daemon_starts = daemons_lock(folder).map_err(BackupError::Folder)?;
     let access = Access::Alone(hold_existing(folder).map_err(BackupError::Folder)?);
     let Place { database, floors, plan, _access } = examine(folder, file, manifest, clocks, access)?;
 
@@ -139,19 +141,6 @@ pub fn refuse_own(database: &Path, file: &Path) -> Result<(), BackupError> {
         return Err(BackupError::Own(file.to_owned()));
     }
     Ok(())
-}
-
-/// Keeps daemons from starting, and waits for none: one that starts or stops now is in the way.
-fn daemons_lock(folder: &Path) -> Result<File, BackupError> {
-    let path = folder.join(DAEMON_LOCK);
-    let mut options = OpenOptions::new();
-    let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
-    let file = file.map_err(BackupError::folder(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(BackupError::Folder(FolderError::InUse(folder.to_owned()))),
-        Err(fs::TryLockError::Error(error)) => Err(BackupError::Folder(FolderError::Io(path, error))),
-    }
 }
 
 /// Looks at what is there.

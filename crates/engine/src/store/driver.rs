@@ -24,6 +24,18 @@ pub enum Value<'a> {
     Null,
 }
 
+impl Value<'_> {
+    /// The same, kept.
+    #[must_use]
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Integer(integer) => Value::Integer(integer),
+            Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Self::Null => Value::Null,
+        }
+    }
+}
+
 /// What a connection may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -104,6 +116,11 @@ pub trait Driver: Send {
         true
     }
 
+    /// Whether this database has no place for a text.
+    fn cannot_hold(&self, _text: &str) -> bool {
+        false
+    }
+
     /// How this database finds words in texts.
     fn full_text(&self) -> &'static FullText;
 
@@ -131,6 +148,9 @@ pub trait Row {
 
     /// The text in a column, or nothing if it is null.
     fn text(&self, column: usize) -> Result<Option<&str>, StoreError>;
+
+    /// Whatever is in a column.
+    fn value(&self, column: usize) -> Result<Value<'_>, StoreError>;
 }
 
 /// What went wrong, as far as it matters to what happens next.
@@ -373,6 +393,10 @@ mod tests {
 
         fn text(&self, _: usize) -> Result<Option<&str>, StoreError> {
             Ok(None)
+        }
+
+        fn value(&self, _: usize) -> Result<Value<'_>, StoreError> {
+            Ok(self.0.map_or(Value::Null, Value::Integer))
         }
     }
 

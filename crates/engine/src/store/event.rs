@@ -12,6 +12,12 @@ use super::rows::{Shape, insert};
 
 static EVENT: Shape = Shape::new("event", &["number", "kind", "project", "task", "body", "hash"], 1, 6);
 
+/// The table.
+#[must_use]
+pub fn shape() -> &'static Shape {
+    &EVENT
+}
+
 /// Appends a batch's events.
 pub fn append(driver: &mut dyn Driver, events: &[StoredEvent]) -> Result<(), StoreError> {
     let mut values = Values::default();

@@ -16,9 +16,12 @@ const PARTS: usize = 10;
 /// Writes what a store that comes from schema `from` lacks. A new store, which comes from none, lacks nothing. `told`
 /// hears now and then that it goes on.
 pub fn fill(driver: &mut dyn Driver, from: u32, told: &mut dyn FnMut()) -> Result<(), StoreError> {
-    if !(1..SINCE).contains(&from) {
-        return Ok(());
-    }
+    if (1..SINCE).contains(&from) { fill_all(driver, told) } else { Ok(()) }
+}
+
+/// Writes all rows that follow from others into a store that has none of them: to look for some would take longer with
+/// every row where a database does not know its new tables yet.
+pub fn fill_all(driver: &mut dyn Driver, told: &mut dyn FnMut()) -> Result<(), StoreError> {
     let mut part = 0;
     let mut went_on = || {
         part += 1;
@@ -33,8 +36,8 @@ pub fn fill(driver: &mut dyn Driver, from: u32, told: &mut dyn FnMut()) -> Resul
         let bodies: Vec<Body> = next(driver, BODIES_AFTER, values)?;
         let Some(last) = bodies.last() else { break };
         after = last.task.to_string();
-        label::keep(driver, bodies.iter())?;
-        search::keep(driver, bodies.iter(), [].iter())?;
+        label::add(driver, bodies.iter())?;
+        search::add(driver, bodies.iter(), [].iter())?;
         went_on();
     }
     let mut after = 0;
@@ -45,7 +48,7 @@ pub fn fill(driver: &mut dyn Driver, from: u32, told: &mut dyn FnMut()) -> Resul
         let Some(last) = entries.last() else { return Ok(()) };
         after = last.number.0;
         completion::keep(driver, entries.iter())?;
-        search::keep(driver, [].iter(), entries.iter())?;
+        search::add(driver, [].iter(), entries.iter())?;
         went_on();
     }
 }

@@ -5,6 +5,15 @@ use tenure_core::model::ids::{Epoch, EventNumber};
 use tenure_core::model::time::{FleetTime, WallTime};
 
 use super::driver::{Driver, Fields, StoreError, Values};
+use super::rows::Shape;
+
+static FLEET: Shape = Shape::new("fleet", &["id", "epoch", "time", "wall", "event", "head", "floor"], 1, 1);
+
+/// The table.
+#[must_use]
+pub fn shape() -> &'static Shape {
+    &FLEET
+}
 
 /// From which schema on the row has a floor.
 const FLOOR_SINCE: u32 = 2;
@@ -16,11 +25,16 @@ pub fn load(driver: &mut dyn Driver) -> Result<Option<Fleet>, StoreError> {
 
 /// Reads the fleet row of a store that an older version may have left, as it is.
 pub fn existing_of_any_schema(driver: &mut dyn Driver) -> Result<Fleet, StoreError> {
-    if driver.schema()? >= FLOOR_SINCE {
-        return existing(driver);
+    of_any_schema(driver)?.ok_or_else(missing)
+}
+
+/// The same, or nothing from a store that no fleet lives in.
+pub fn of_any_schema(driver: &mut dyn Driver) -> Result<Option<Fleet>, StoreError> {
+    match driver.schema()? {
+        0 => Ok(None),
+        FLOOR_SINCE.. => load(driver),
+        _ => load_by(driver, "SELECT id, epoch, time, wall, event, head, 0 FROM fleet"),
     }
-    let fleet = load_by(driver, "SELECT id, epoch, time, wall, event, head, 0 FROM fleet")?;
-    fleet.ok_or_else(missing)
 }
 
 fn load_by(driver: &mut dyn Driver, sql: &str) -> Result<Option<Fleet>, StoreError> {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::{FlockOperation, flock, fstatfs};
-use tenure_core::wire::{DATABASE_MARKER, FLEET_MARKER};
+use tenure_core::wire::{DAEMON_LOCK, DATABASE_MARKER, FLEET_MARKER};
 
 /// The name of the database inside the folder.
 pub const DATABASE: &str = "tenure.db";
@@ -250,13 +250,7 @@ impl Drop for Hold {
 
 /// Makes the folder and the empty database if they are not there, closes them to other users, and takes the lock.
 pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
-    let failed = |error| FolderError::Io(folder.to_owned(), error);
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-    fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(failed)?;
-    let folder = folder.canonicalize().map_err(failed)?;
-    let directory = File::open(&folder).map_err(failed)?;
-    refuse_network(&folder, &directory)?;
-
+    let (folder, directory) = make_folder(folder)?;
     let (database, marker) = places(&folder);
     if is_empty(&database) {
         refuse_elsewhere(&folder)?;
@@ -265,18 +259,57 @@ pub fn hold(folder: &Path) -> Result<Hold, FolderError> {
         flush_above(&folder);
     }
     let hold = lock(database, marker)?;
-    directory.sync_all().map_err(failed)?;
+    directory.sync_all().map_err(|error| FolderError::Io(folder, error))?;
     Ok(hold)
 }
 
 /// A store is not begun beside the note of one that is elsewhere.
-fn refuse_elsewhere(folder: &Path) -> Result<(), FolderError> {
+pub fn refuse_elsewhere(folder: &Path) -> Result<(), FolderError> {
     match fs::read_to_string(folder.join(DATABASE_MARKER)) {
         Ok(place) => {
             Err(FolderError::Elsewhere { folder: folder.to_owned(), place: place.trim().to_owned() })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(FolderError::Io(folder.join(DATABASE_MARKER), error)),
+    }
+}
+
+/// Makes the folder if it is not there, and closes it to other users. Returns where it is without detours.
+pub fn make_folder(folder: &Path) -> Result<(PathBuf, File), FolderError> {
+    let failed = |error| FolderError::Io(folder.to_owned(), error);
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(failed)?;
+    let folder = folder.canonicalize().map_err(failed)?;
+    let directory = File::open(&folder).map_err(|error| FolderError::Io(folder.clone(), error))?;
+    refuse_network(&folder, &directory)?;
+    Ok((folder, directory))
+}
+
+/// Refuses a folder without a database for that of a fleet which comes from elsewhere, if another one was founded there, if
+/// it notes a store that is elsewhere, and where a restore was cut off.
+pub fn may_receive(folder: &Path, fleet: &str) -> Result<(), FolderError> {
+    let (database, marker) = places(folder);
+    refuse_elsewhere(folder)?;
+    refuse_cut_off(&database)?;
+    match may_found(&database, &marker) {
+        Err(FolderError::Emptied { fleet: noted, .. }) if noted != fleet => {
+            Err(FolderError::Foreign { database, fleet: fleet.to_owned(), marker, noted })
+        }
+        Err(FolderError::Emptied { .. }) => Ok(()),
+        may => may,
+    }
+}
+
+/// Keeps daemons from starting, and waits for none: one that starts or stops now is in the way.
+pub fn daemons_lock(folder: &Path) -> Result<File, FolderError> {
+    let path = folder.join(DAEMON_LOCK);
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
+    let file = file.map_err(|error| FolderError::Io(path.clone(), error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(FolderError::InUse(folder.to_owned())),
+        Err(fs::TryLockError::Error(error)) => Err(FolderError::Io(path, error)),
     }
 }
 

@@ -19,9 +19,16 @@ pub fn keep<'a>(
     driver: &mut dyn Driver,
     bodies: impl Iterator<Item = &'a Body> + Clone,
 ) -> Result<(), StoreError> {
-    let (mut old, mut new) = (Values::default(), Values::default());
+    let mut old = Values::default();
+    bodies.clone().for_each(|body| old.shown(&body.task));
+    remove(driver, &ALL_OF, &old)?;
+    add(driver, bodies)
+}
+
+/// Writes the labels of bodies whose tasks have none yet.
+pub fn add<'a>(driver: &mut dyn Driver, bodies: impl Iterator<Item = &'a Body>) -> Result<(), StoreError> {
+    let mut new = Values::default();
     for Body { task, details, .. } in bodies {
-        old.shown(task);
         for label in details.labels.iter().collect::<BTreeSet<_>>() {
             new.shown(task);
             new.text(label);
@@ -29,7 +36,6 @@ pub fn keep<'a>(
             new.count(task.number);
         }
     }
-    remove(driver, &ALL_OF, &old)?;
     insert(driver, &LABEL, &new)
 }
 

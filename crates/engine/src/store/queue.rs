@@ -14,6 +14,9 @@ use super::{attempt, body, receipt, task};
 /// The ready queue after a place. `{columns}` stands for a task's columns.
 pub const READY: &str = "SELECT {columns} FROM task WHERE queue = 'ready' AND project = $1 \
      AND (priority, ready_at, number) > ($2, $3, $4) ORDER BY priority, ready_at, number LIMIT $5";
+/// The ready queues of all projects, each in its order.
+pub const EVERY_READY: &str =
+    "SELECT id FROM task WHERE queue = 'ready' ORDER BY project, priority, ready_at, number";
 /// Deferrals of a project whose date has passed, in the ready queue's order, after a place.
 pub const DUE: &str = "SELECT {columns} FROM task WHERE queue = 'deferred' AND project = $1 \
      AND deferred_until <= $2 AND (priority, ready_at, number) > ($3, $4, $5) \

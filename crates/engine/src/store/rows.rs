@@ -11,7 +11,7 @@ use tenure_core::working_set::table::{Record, Table};
 use super::driver::{Driver, Fields, StoreError, Value, Values};
 
 /// Most rows or keys in one statement.
-const ROWS_MAX: usize = 64;
+pub const ROWS_MAX: usize = 64;
 
 /// The texts of a statement for 1, 2, 4 … 64 rows, each built when it is first used.
 struct Texts([OnceLock<String>; 7]);
@@ -126,10 +126,34 @@ impl Shape {
         self.columns
     }
 
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &'static str {
+        self.table
+    }
+
+    /// The columns that identify a row.
+    #[must_use]
+    pub fn key(&self) -> &'static [&'static str] {
+        &self.columns[..self.key]
+    }
+
     /// `SELECT` with all columns, up to and with the table's name.
     #[must_use]
     pub fn select(&self) -> String {
         format!("SELECT {} FROM {}", self.columns.join(", "), self.table)
+    }
+
+    /// The question for every row, in an order that is the same in every database.
+    #[must_use]
+    pub fn every(&self) -> String {
+        format!("{} ORDER BY {}", self.select(), self.key().join(", "))
+    }
+
+    /// The question for how many rows there are.
+    #[must_use]
+    pub fn count(&self) -> String {
+        format!("SELECT count(*) FROM {}", self.table)
     }
 }
 
@@ -323,6 +347,23 @@ pub fn remove(driver: &mut dyn Driver, shape: &Shape, keys: &Values<'_>) -> Resu
 /// Writes rows whose values stand one after the other.
 pub fn insert(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Result<(), StoreError> {
     in_sizes(&rows.0, shape.columns.len(), |rows, values| driver.write(shape.upsert(rows), values, None))
+}
+
+/// The same for as many rows as anybody likes to bring, one part after the other: it returns once the database has them,
+/// so that nothing piles up on the way to it.
+pub fn insert_part(driver: &mut dyn Driver, shape: &Shape, rows: &[Value<'_>]) -> Result<(), StoreError> {
+    let mut left = rows.len();
+    in_sizes(rows, shape.columns.len(), |rows, values| {
+        left -= values.len();
+        let sql = shape.upsert(rows);
+        if left > 0 {
+            return driver.write(sql, values, Some(rows as u64));
+        }
+        match driver.execute(sql, values)? {
+            written if written == rows as u64 => Ok(()),
+            written => Err(StoreError::corrupt(format!("{written} rows were written, not {rows}"))),
+        }
+    })
 }
 
 /// Cuts rows into the sizes that statements exist in, the largest first.

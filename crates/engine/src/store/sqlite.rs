@@ -330,6 +330,15 @@ impl Row for SqliteRow<'_> {
             }
         }
     }
+
+    fn value(&self, column: usize) -> Result<Value<'_>, StoreError> {
+        match self.0.get_ref(column).map_err(error)? {
+            ValueRef::Null => Ok(Value::Null),
+            ValueRef::Integer(integer) => Ok(Value::Integer(integer)),
+            ValueRef::Text(_) => Ok(self.text(column)?.map_or(Value::Null, |text| Value::Text(text.into()))),
+            other @ (ValueRef::Real(_) | ValueRef::Blob(_)) => Err(Self::wrong(column, other)),
+        }
+    }
 }
 
 impl ToSql for Value<'_> {

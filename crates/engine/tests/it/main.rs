@@ -4,6 +4,7 @@
 mod backups;
 mod chain;
 mod commits;
+mod copying;
 mod digest;
 mod duplicates;
 mod exporting;

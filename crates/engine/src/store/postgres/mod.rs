@@ -8,6 +8,7 @@ pub mod address;
 pub mod checkup;
 mod error;
 mod growth;
+mod presence;
 mod value;
 mod wire;
 
@@ -97,11 +98,26 @@ impl Waiting {
 }
 
 impl Postgres {
-    /// Connects to the primary of a fleet's database. A schema of a newer version is refused before anything is written.
+    /// Connects to the primary of a fleet's database. A schema of a newer version is refused before anything is written. Who
+    /// may write serves the schema, which nobody copies meanwhile.
     pub fn open(address: &Address, role: Role) -> Result<Self, StoreError> {
+        let mut postgres = Self::reach(address, role, role == Role::Reader)?;
+        if role == Role::Writer && !postgres.is_present()? {
+            return Err(StoreError::new(Class::Busy, "the store is being copied"));
+        }
+        Ok(postgres)
+    }
+
+    /// The same for who must be alone with a schema; nothing where somebody serves it. What it asks for may take its time.
+    pub fn open_alone(address: &Address, role: Role) -> Result<Option<Self>, StoreError> {
+        let mut postgres = Self::reach(address, role, true)?;
+        Ok(postgres.is_alone()?.then_some(postgres))
+    }
+
+    fn reach(address: &Address, role: Role, is_patient: bool) -> Result<Self, StoreError> {
         let mut postgres = match address.hosts().as_slice() {
-            [_] => Self::connect(address, role)?,
-            hosts => Self::connect_to_newest(hosts, role)?,
+            [_] => Self::connect(address, role, is_patient)?,
+            hosts => Self::connect_to_newest(hosts, role, is_patient)?,
         };
         let (schema, known) = (postgres.schema()?, schema_known());
         if schema > known {
@@ -113,11 +129,12 @@ impl Postgres {
 
     /// Of several hosts that can be written to, the one that was promoted last: a primary that was replaced and came back
     /// has an older timeline.
-    fn connect_to_newest(hosts: &[Address], role: Role) -> Result<Self, StoreError> {
+    fn connect_to_newest(hosts: &[Address], role: Role, is_patient: bool) -> Result<Self, StoreError> {
         let mut newest: Option<(i64, Self)> = None;
         let mut failed = None;
         for host in hosts {
-            let found = Self::connect(host, role).and_then(|mut found| Ok((found.timeline()?, found)));
+            let found = Self::connect(host, role, is_patient);
+            let found = found.and_then(|mut found| Ok((found.timeline()?, found)));
             match found {
                 Ok(found) if newest.as_ref().is_none_or(|(timeline, _)| found.0 > *timeline) => {
                     newest = Some(found);
@@ -142,8 +159,8 @@ impl Postgres {
         Ok(timeline)
     }
 
-    fn connect(address: &Address, role: Role) -> Result<Self, StoreError> {
-        let wire = Wire::connect(address, role == Role::Reader)?;
+    fn connect(address: &Address, role: Role, is_patient: bool) -> Result<Self, StoreError> {
+        let wire = Wire::connect(address, is_patient)?;
         let mut postgres = Self {
             wire,
             schema: address.schema.clone(),
@@ -307,6 +324,10 @@ impl Driver for Postgres {
 
     fn moves_what_an_update_mentions(&self) -> bool {
         false
+    }
+
+    fn cannot_hold(&self, text: &str) -> bool {
+        text.contains('\0')
     }
 
     fn full_text(&self) -> &'static FullText {

@@ -79,4 +79,11 @@ impl Row for PostgresRow<'_> {
     fn text(&self, column: usize) -> Result<Option<&str>, StoreError> {
         self.get(column)
     }
+
+    fn value(&self, column: usize) -> Result<Value<'_>, StoreError> {
+        match self.0.columns().get(column).map(tokio_postgres::Column::type_) {
+            Some(&Type::TEXT) => Ok(self.text(column)?.map_or(Value::Null, |text| Value::Text(text.into()))),
+            Some(_) | None => Ok(self.integer(column)?.map_or(Value::Null, Value::Integer)),
+        }
+    }
 }

@@ -48,10 +48,28 @@ pub fn keep<'a>(
     bodies: impl Iterator<Item = &'a Body> + Clone,
     entries: impl Iterator<Item = &'a Entry> + Clone,
 ) -> Result<(), StoreError> {
+    let known = passages_of(driver, bodies.clone())?;
+    index(driver, bodies, entries, &known)
+}
+
+/// The same for texts of which the index has nothing: nothing is looked for.
+pub fn add<'a>(
+    driver: &mut dyn Driver,
+    bodies: impl Iterator<Item = &'a Body> + Clone,
+    entries: impl Iterator<Item = &'a Entry> + Clone,
+) -> Result<(), StoreError> {
+    index(driver, bodies, entries, &BTreeMap::new())
+}
+
+fn index<'a>(
+    driver: &mut dyn Driver,
+    bodies: impl Iterator<Item = &'a Body> + Clone,
+    entries: impl Iterator<Item = &'a Entry> + Clone,
+    known: &BTreeMap<TaskId, i64>,
+) -> Result<(), StoreError> {
     if bodies.clone().next().is_none() && entries.clone().next().is_none() {
         return Ok(());
     }
-    let known = passages_of(driver, bodies.clone())?;
     let mut last = 0;
     driver.query(LAST, &[], &mut |row| {
         last = Fields::of(row).integer()?;

@@ -1,0 +1,38 @@
+//! The tables that hold what the fleet knows. Beside them there are only indexes of theirs: labels, completions and words
+//! are written with the rows that they follow from (`flush`, `fill`), each database's in its own way.
+
+use tenure_core::model::attempt::{Attempt, Entry};
+use tenure_core::model::dependency::Dependency;
+use tenure_core::model::event::Receipt;
+use tenure_core::model::project::{Binding, Project, Tally};
+use tenure_core::model::session::{Principal, Served, Session};
+use tenure_core::model::task::{Alias, Blocker, Body, Task};
+
+use super::rows::{Shape, Stored};
+use super::{event, fleet};
+
+/// All of them, each after those that its rows refer to.
+#[must_use]
+pub fn all() -> [&'static Shape; 16] {
+    [
+        fleet::shape(),
+        Principal::shape(),
+        Session::shape(),
+        Project::shape(),
+        Binding::shape(),
+        Tally::shape(),
+        Served::shape(),
+        Task::shape(),
+        Body::shape(),
+        Alias::shape(),
+        Dependency::shape(),
+        Blocker::shape(),
+        Attempt::shape(),
+        Entry::shape(),
+        event::shape(),
+        Receipt::shape(),
+    ]
+}
+
+/// The indexes of them that are tables of their own.
+pub const FOLLOWING: [&str; 4] = ["label", "completion", "passage", "passage_words"];
