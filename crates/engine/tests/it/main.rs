@@ -7,6 +7,7 @@ mod commits;
 mod copying;
 mod digest;
 mod duplicates;
+mod encryption;
 mod exporting;
 mod failures;
 mod folder;
