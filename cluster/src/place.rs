@@ -12,6 +12,8 @@ use rustix::process::getuid;
 const VERSIONS: &str = "/usr/lib/postgresql";
 /// The user that runs a server which refuses to run as root: nobody.
 const NOBODY: u32 = 65_534;
+/// How long a program may take that comes to an end by itself, in seconds: a server that stands still answers none.
+const PATIENCE: &str = "30";
 /// What the data folder of a new cluster is copied from, so that one is made in no time.
 const TEMPLATE: &str = "tenure-postgres-template";
 
@@ -46,8 +48,13 @@ impl Place {
 
     /// A place for a new cluster of one version.
     pub fn of(version: u32) -> Result<Self, String> {
+        Self::below(&std::env::temp_dir(), version)
+    }
+
+    /// The same below a folder, e.g. of a disk of its own, that everybody may pass.
+    pub fn below(parent: &Path, version: u32) -> Result<Self, String> {
         let programs = Path::new(VERSIONS).join(version.to_string()).join("bin");
-        let folder = tempfile::Builder::new().prefix("tenure-pg-").tempdir();
+        let folder = tempfile::Builder::new().prefix("tenure-pg-").tempdir_in(parent);
         let folder = folder.map_err(|error| format!("a folder for PostgreSQL: {error}"))?;
         own(folder.path())?;
         Ok(Self { programs, version, folder })
@@ -71,6 +78,13 @@ impl Place {
         self.guarded(self.programs.join(program))
     }
 
+    /// The same for a program that comes to an end by itself. One that does not is ended.
+    pub(crate) fn tool(&self, program: &str) -> Command {
+        let mut command = self.guarded("timeout");
+        command.args(["--kill-after", "5", PATIENCE]).arg(self.programs.join(program));
+        command
+    }
+
     /// Another program, run in the same way.
     #[must_use]
     pub fn guarded(&self, program: impl AsRef<OsStr>) -> Command {
@@ -80,7 +94,8 @@ impl Place {
             command.args(["--reuid", &NOBODY.to_string(), "--regid", &NOBODY.to_string(), "--clear-groups"]);
         }
         command.arg("--").arg(program);
-        command.env_clear().env("LC_ALL", "C.UTF-8").current_dir(self.folder()).stdin(Stdio::null());
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C.UTF-8");
+        command.current_dir(self.folder()).stdin(Stdio::null());
         command
     }
 
@@ -102,7 +117,7 @@ impl Place {
     fn initialise(&self, name: &str) -> Result<PathBuf, String> {
         let data = self.folder().join(name);
         run(self
-            .command("initdb")
+            .tool("initdb")
             .arg("--pgdata")
             .arg(&data)
             .args(["--username", "tenure", "--auth", "trust", "--encoding", "UTF8", "--locale", "C"])
@@ -116,7 +131,15 @@ impl Place {
 pub(crate) fn own(path: &Path) -> Result<(), String> {
     let told = |error: std::io::Error| format!("{}: {error}", path.display());
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).map_err(told)?;
-    if getuid().is_root() { chown(path, Some(NOBODY), Some(NOBODY)).map_err(told) } else { Ok(()) }
+    hand_over(path)
+}
+
+/// Gives a path to who runs the servers, with its permissions as they are.
+pub(crate) fn hand_over(path: &Path) -> Result<(), String> {
+    if !getuid().is_root() {
+        return Ok(());
+    }
+    chown(path, Some(NOBODY), Some(NOBODY)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Runs a program to its end and returns what it prints.
@@ -125,6 +148,6 @@ pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()))
     }
 }

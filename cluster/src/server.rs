@@ -1,21 +1,29 @@
 //! A cluster of one server.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::authority::Authority;
 use crate::place::{Place, run};
+use crate::processes::{self, Still};
 
 /// How long a server may take to answer first, and to go.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a server that starts or ends is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// The port in the socket's name.
+/// The port in the socket's name of a server that does not listen elsewhere.
 const PORT: u16 = 5432;
+/// Where a server listens that is asked to.
+const LOOPBACK: &str = "127.0.0.1";
+/// Ports of servers: none of them is handed out for a connection while its server is down.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 /// How a server ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +39,8 @@ pub enum Ending {
 pub struct Cluster {
     place: Place,
     data: PathBuf,
+    port: u16,
+    listens: bool,
     settings: Vec<String>,
     server: Option<Child>,
 }
@@ -44,34 +54,68 @@ impl Cluster {
     /// Starts a server in a place.
     pub fn at(place: Place, settings: &[&str]) -> Result<Self, String> {
         let data = place.make_data("data")?;
+        Self::serving(place, data, false, settings)
+    }
+
+    /// Starts a server that also listens on the loopback.
+    pub fn listening(settings: &[&str]) -> Result<Self, String> {
+        Self::listening_at(Place::newest()?, settings)
+    }
+
+    /// Starts a server in a place that also listens on the loopback.
+    pub fn listening_at(place: Place, settings: &[&str]) -> Result<Self, String> {
+        let data = place.make_data("data")?;
+        Self::serving(place, data, true, settings)
+    }
+
+    /// Starts a server that also listens on the loopback, and proves there to be a host by what an authority has signed.
+    pub fn encrypted(authority: &Authority, host: &str, settings: &[&str]) -> Result<Self, String> {
+        let place = Place::newest()?;
+        let identity = authority.identity(host, place.folder())?;
+        let certificate = format!("ssl_cert_file={}", identity.certificate.display());
+        let key = format!("ssl_key_file={}", identity.key.display());
+        Self::listening_at(place, &[settings, &["ssl=on", &certificate, &key]].concat())
+    }
+
+    pub(crate) fn serving(
+        place: Place,
+        data: PathBuf,
+        listens: bool,
+        settings: &[&str],
+    ) -> Result<Self, String> {
+        let port = if listens { free_port()? } else { PORT };
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let mut cluster = Self { place, data, settings, server: None };
+        let mut cluster = Self { place, data, port, listens, settings, server: None };
         cluster.serve()?;
         Ok(cluster)
     }
 
-    /// Starts a server that has ended.
+    /// Starts a server that has ended, as it was left.
     pub fn serve(&mut self) -> Result<(), String> {
-        let log = File::create(self.place.folder().join("log")).map_err(|error| error.to_string())?;
+        let log = OpenOptions::new().create(true).append(true).open(self.log_file());
+        let log = log.map_err(|error| error.to_string())?;
         let mut command = self.place.command("postgres");
-        command.arg("-D").arg(&self.data).args(["-c", "listen_addresses="]);
+        command.arg("-D").arg(&self.data);
+        command.args(["-c", &format!("listen_addresses={}", if self.listens { LOOPBACK } else { "" })]);
+        command.args(["-c", &format!("port={}", self.port), "-c", "dynamic_shared_memory_type=mmap"]);
         command.arg("-c").arg(format!("unix_socket_directories={}", self.place.folder().display()));
         for setting in &self.settings {
             command.args(["-c", setting]);
         }
         let output = log.try_clone().map_err(|error| error.to_string())?;
         let child = command.stdout(output).stderr(log).spawn();
-        let mut child = child.map_err(|error| format!("postgres: {error}"))?;
+        let child = self.server.insert(child.map_err(|error| format!("postgres: {error}"))?);
+        let pid = Pid::from_child(child);
         let begun = Instant::now();
         while self.sql("SELECT 1").is_err() {
-            let ended = child.try_wait().map_err(|error| error.to_string())?;
+            let server = self.server.as_mut().expect("it was put there");
+            let ended = server.try_wait().map_err(|error| error.to_string())?;
             if ended.is_some() || begun.elapsed() > PATIENCE {
-                return Err(format!("PostgreSQL did not start: {}", self.log()));
+                return Err(format!("PostgreSQL ({}) did not start: {}", pid.as_raw_nonzero(), self.log()));
             }
             // waits because: the server says nowhere else that it answers
             sleep(LOOK_EVERY);
         }
-        self.server = Some(child);
         Ok(())
     }
 
@@ -79,7 +123,13 @@ impl Cluster {
     #[must_use]
     pub fn url(&self) -> String {
         let folder = self.place.folder().display().to_string().replace('/', "%2F");
-        format!("postgres://tenure@{folder}:{PORT}/postgres")
+        format!("postgres://tenure@{folder}:{}/postgres", self.port)
+    }
+
+    /// Where it listens on the loopback, if it does.
+    #[must_use]
+    pub fn host(&self) -> Option<(&'static str, u16)> {
+        self.listens.then_some((LOOPBACK, self.port))
     }
 
     /// Its folder.
@@ -96,17 +146,52 @@ impl Cluster {
 
     /// Runs statements and returns what they print, a row in a line.
     pub fn sql(&self, statements: &str) -> Result<String, String> {
-        let mut psql = self.place.command("psql");
-        psql.arg("--host").arg(self.place.folder());
-        psql.args(["--port", &PORT.to_string(), "--username", "tenure", "--dbname", "postgres"]);
-        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]);
-        run(psql.args(["--command", statements])).map(|printed| printed.trim_end().to_owned())
+        run(&mut self.psql(statements)).map(|printed| printed.trim_end().to_owned())
     }
 
-    /// What the server has said since it was started last.
+    /// The program that runs statements as [`Cluster::sql`] does, for whoever does not wait for them here.
+    #[must_use]
+    pub fn psql(&self, statements: &str) -> Command {
+        let mut psql = self.place.tool("psql");
+        psql.arg("--host").arg(self.place.folder());
+        psql.args(["--port", &self.port.to_string(), "--username", "tenure", "--dbname", "postgres"]);
+        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]);
+        psql.args(["--command", statements]);
+        psql
+    }
+
+    /// Ends the connections of everybody who calls themselves so, and says how many there were.
+    pub fn terminate_backends(&self, application: &str) -> Result<usize, String> {
+        let ended = self.sql(&format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{application}'"
+        ))?;
+        Ok(ended.lines().count())
+    }
+
+    /// What the server has said since it was made.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read_to_string(self.place.folder().join("log")).unwrap_or_default()
+        fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.place.folder().join("log")
+    }
+
+    /// Whether the server has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.server.as_mut().is_none_or(|server| server.try_wait().is_ok_and(|status| status.is_some()))
+    }
+
+    /// Makes all processes of the server stand still until the value is dropped.
+    pub fn stand_still(&self) -> Result<Still, String> {
+        let server = self.server.as_ref().ok_or("a server that has ended stands still already")?;
+        Still::of(Pid::from_child(server))
+    }
+
+    /// Ends all processes of the server by force, each in the middle of whatever it does.
+    pub fn kill(&mut self) -> Result<(), String> {
+        self.server.take().map_or(Ok(()), |mut server| processes::kill(&mut server))
     }
 
     /// Ends the server, and waits until it has.
@@ -115,18 +200,16 @@ impl Cluster {
             Ending::Fast => Signal::INT,
             Ending::Immediate => Signal::QUIT,
         };
-        let Some(mut child) = self.server.take() else { return Ok(()) };
-        kill_process(Pid::from_child(&child), signal).map_err(|error| error.to_string())?;
-        let asked = Instant::now();
-        while child.try_wait().map_err(|error| error.to_string())?.is_none() {
-            if asked.elapsed() > PATIENCE {
-                child.kill().and_then(|()| child.wait()).map_err(|error| error.to_string())?;
-                return Err("PostgreSQL did not go when it was asked".to_owned());
-            }
-            // waits because: a child that ends tells nobody but who asks
-            sleep(LOOK_EVERY);
+        let Some(mut server) = self.server.take() else { return Ok(()) };
+        // One that has ended by itself needs no signal.
+        kill_process(Pid::from_child(&server), signal).ok();
+        let gone = until("PostgreSQL goes when it is asked", || {
+            server.try_wait().is_ok_and(|status| status.is_some())
+        });
+        if gone.is_err() {
+            processes::kill(&mut server)?;
         }
-        Ok(())
+        gone
     }
 }
 
@@ -136,5 +219,39 @@ impl Drop for Cluster {
         if let Err(error) = self.end(Ending::Immediate) {
             eprintln!("{error}");
         }
+        // One that was killed has left its mark in the machine's memory, and its next start would have used it.
+        let left = fs::read_to_string(self.data.join("postmaster.pid")).unwrap_or_default();
+        if let Some(memory) = left.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)) {
+            run(Command::new("ipcrm").args(["--shmem-id", memory])).ok();
+        }
     }
+}
+
+/// A port on which nobody listens, another one each time.
+fn free_port() -> Result<u16, String> {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let count = PORTS.end - PORTS.start;
+    // Processes that look at the same time begin at different places.
+    let begin =
+        u16::try_from(std::process::id().wrapping_mul(61) % u32::from(count)).expect("below the count");
+    for _ in PORTS {
+        let port = PORTS.start + (begin + NEXT.fetch_add(1, Relaxed) % count) % count;
+        if TcpListener::bind((LOOPBACK, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(format!("every port of {LOOPBACK} from {} to {} is taken", PORTS.start, PORTS.end))
+}
+
+/// Asks again until it is so, and not for ever.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), String> {
+    let begun = Instant::now();
+    while !is_so() {
+        if begun.elapsed() > PATIENCE {
+            return Err(format!("it never came to this: {what}"));
+        }
+        // waits because: the state is another process's and is only known by asking
+        sleep(LOOK_EVERY);
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tenure_client::autostart::Start;
-use tenure_client::call::Client;
+use tenure_client::call::{Client, Retry};
 use tenure_client::failure::Failure;
 use tenure_client::identity::Identity;
 use tenure_client::mutation;
@@ -100,6 +100,13 @@ impl Agent {
     #[must_use]
     pub fn logging(self, logs: &Path) -> Self {
         Self { log: Some(Log::of(logs, &self.name)), ..self }
+    }
+
+    /// The same agent, who does not ask again by itself: what it is told first is all that it hears.
+    #[must_use]
+    pub fn asking_once(self) -> Self {
+        let once = Retry { pause_ms: 0, repetitions: 0 };
+        Self { client: self.client.with_retry(once), ..self }
     }
 
     /// Asks for an operation.

@@ -40,7 +40,7 @@ impl Disk {
     pub fn mount(folder: &Path, size: &str) -> Self {
         assert!(is_inside(), "a disk is mounted in a namespace of its own only");
         let status = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "tenure-sim"])
+            .args(["-t", "tmpfs", "-o", &format!("size={size},mode=755"), "tenure-sim"])
             .arg(folder)
             .status();
         assert!(status.is_ok_and(|status| status.success()), "root can mount in a namespace of its own");

@@ -8,6 +8,7 @@
 //! Only processes that were started here are ended, each by its number.
 
 pub mod agent;
+pub mod cable;
 pub mod clocks;
 pub mod cut;
 pub mod daemon;
@@ -16,6 +17,7 @@ pub mod fill;
 pub mod flushes;
 pub mod fuzz;
 pub mod history;
+pub mod load;
 pub mod log;
 pub mod ownership;
 pub mod place;

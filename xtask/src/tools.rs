@@ -67,6 +67,11 @@ const TOOLS: &[Tool] = &[
         why: "the store is tested behind a pooler",
     },
     Tool {
+        probe: &["openssl", "version"],
+        origin: Origin::Debian("openssl"),
+        why: "tests sign the certificates of their own servers",
+    },
+    Tool {
         probe: &["cargo", "fmt", "--version"],
         origin: Origin::Component("rustfmt"),
         why: "the format of the source is checked",

@@ -160,7 +160,7 @@ impl Engine {
         let others = home.shared().map(|address| Others::listen(address.clone(), writer.ear()));
         let others = others.transpose().map_err(OpenError::Thread)?;
         let at = home.clone();
-        let readers = Readers::new(Box::new(move || at.connect(Role::Reader)));
+        let readers = Readers::new(Box::new(move || at.connect(Role::Reader)), writer.committed());
         Ok(Self { open: Arc::new(Open { others, writer, readers, options, home }) })
     }
 

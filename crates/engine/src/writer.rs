@@ -6,7 +6,10 @@
 //! of the writer: what the disk holds is unknown until the store is opened anew, so everything later hears the
 //! same until somebody restarts the engine.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Relaxed, Release},
+};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -86,6 +89,7 @@ pub struct Writer {
     queue: SyncSender<Message>,
     unconfirmed: Arc<AtomicBool>,
     hear: Arc<OnceLock<Hear>>,
+    committed: Arc<AtomicU64>,
     thread: std::sync::Mutex<Option<Thread>>,
 }
 
@@ -109,6 +113,7 @@ impl Writer {
         let unconfirmed = Arc::new(AtomicBool::new(false));
         let told = unconfirmed.clone();
         let hear = Arc::<OnceLock<Hear>>::default();
+        let committed = Arc::new(AtomicU64::new(fleet.event.0));
         let shell = Shell {
             connection: Connection::new(driver, connect),
             fleet,
@@ -118,13 +123,15 @@ impl Writer {
             dead: None,
             unconfirmed: told,
             hear: hear.clone(),
+            committed: committed.clone(),
         };
         let (alive, ended) = sync_channel(0);
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
             shell.run(&messages);
             drop::<SyncSender<()>>(alive);
         })?;
-        Ok(Self { queue, unconfirmed, hear, thread: std::sync::Mutex::new(Some((thread, ended))) })
+        let thread = std::sync::Mutex::new(Some((thread, ended)));
+        Ok(Self { queue, unconfirmed, hear, committed, thread })
     }
 
     /// Queues a command. `reply` is called once: after the commit, or at once when too much is waiting.
@@ -149,6 +156,11 @@ impl Writer {
     /// Who is told the news, once somebody wants to be.
     pub(crate) fn ear(&self) -> Arc<OnceLock<Hear>> {
         self.hear.clone()
+    }
+
+    /// The number of the last event that this process has committed, or had found when it began; it grows.
+    pub(crate) fn committed(&self) -> Arc<AtomicU64> {
+        self.committed.clone()
     }
 
     /// Commits nothing but the time, and says whether that worked.
@@ -214,6 +226,7 @@ struct Shell {
     dead: Option<StoreError>,
     unconfirmed: Arc<AtomicBool>,
     hear: Arc<OnceLock<Hear>>,
+    committed: Arc<AtomicU64>,
 }
 
 impl Shell {
@@ -321,6 +334,7 @@ impl Shell {
             .and_then(|driver| run_batch(driver, &self.clock, &*self.clocks, commands, self.durations));
         match committed {
             Ok(Committed { answers, fleet, news }) => {
+                self.committed.store(fleet.event.0, Release);
                 self.fleet = fleet;
                 Ok((answers, news))
             }

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tenure_core::model::ids::TaskId;
-use tenure_core::operation::ownership::{Close, Release, WriteNote};
-use tenure_core::operation::task::CreateTask;
+use tenure_core::operation::ownership::{Release, WriteNote};
 use tenure_sim::agent::{Agent, Outcome, client, starting_client};
 use tenure_sim::daemon::{self, found_in};
 use tenure_sim::history::{self, logged};
+use tenure_sim::load::{close, create};
 use tenure_sim::log::{Log, calls};
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::recount::{Figures, recount};
@@ -66,14 +66,6 @@ fn work(agent: &Agent, round: u64, mut seed: Seed, done: &AtomicU64) {
     if let Some(task) = held {
         agent.ask(&close(&task));
     }
-}
-
-fn create(title: &str) -> CreateTask {
-    serde_json::from_value(json!({ "project": PROJECT, "title": title })).expect("the input fits")
-}
-
-pub fn close(task: &TaskId) -> Close {
-    serde_json::from_value(json!({ "task": task })).expect("the input fits")
 }
 
 /// An agent that types whole commands. Its process may be killed in mid-call; its next command finds out what became

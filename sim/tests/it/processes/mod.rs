@@ -3,6 +3,7 @@
 
 mod clocks;
 mod cuts;
+mod database;
 mod exports;
 mod followers;
 mod full_disk;

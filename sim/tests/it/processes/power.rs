@@ -98,7 +98,7 @@ fn work(agent: &Agent, over: &AtomicBool) {
                     held = Some(claimed.task.id);
                 }
             }
-            Some(task) if call % 3 == 0 => drop(agent.ask(&super::kills::close(&task))),
+            Some(task) if call % 3 == 0 => drop(agent.ask(&tenure_sim::load::close(&task))),
             Some(task) => {
                 agent.ask(&WriteNote { task: task.clone(), text: text.clone(), recovery: false });
                 held = Some(task);

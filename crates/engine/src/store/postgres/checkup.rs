@@ -169,7 +169,7 @@ fn standby(one: &mut Postgres) -> Result<Finding, StoreError> {
 /// these connections: the next one to get them would have it.
 fn pooling(address: &Address) -> Result<Finding, StoreError> {
     const BACKEND: &str = "SELECT pg_backend_pid()";
-    let (one, other) = (Wire::connect(address, false)?, Wire::connect(address, false)?);
+    let (one, other) = (Wire::connect(address)?, Wire::connect(address)?);
     let before = one.asked(BACKEND)?;
     other.asked("BEGIN")?;
     let between = other.asked(BACKEND)?;

@@ -116,25 +116,27 @@ impl Postgres {
 
     fn reach(address: &Address, role: Role, is_patient: bool) -> Result<Self, StoreError> {
         let mut postgres = match address.hosts().as_slice() {
-            [_] => Self::connect(address, role, is_patient)?,
-            hosts => Self::connect_to_newest(hosts, role, is_patient)?,
+            [_] => Self::connect(address, role)?,
+            hosts => Self::connect_to_newest(hosts, role)?,
         };
         let (schema, known) = (postgres.schema()?, schema_known());
         if schema > known {
             let detail = format!("the store has schema {schema}, this version knows {known}");
             return Err(StoreError::new(Class::NewerSchema, detail));
         }
+        if is_patient {
+            postgres.wire.be_patient();
+        }
         Ok(postgres)
     }
 
     /// Of several hosts that can be written to, the one that was promoted last: a primary that was replaced and came back
     /// has an older timeline.
-    fn connect_to_newest(hosts: &[Address], role: Role, is_patient: bool) -> Result<Self, StoreError> {
+    fn connect_to_newest(hosts: &[Address], role: Role) -> Result<Self, StoreError> {
         let mut newest: Option<(i64, Self)> = None;
         let mut failed = None;
         for host in hosts {
-            let found = Self::connect(host, role, is_patient);
-            let found = found.and_then(|mut found| Ok((found.timeline()?, found)));
+            let found = Self::connect(host, role).and_then(|mut found| Ok((found.timeline()?, found)));
             match found {
                 Ok(found) if newest.as_ref().is_none_or(|(timeline, _)| found.0 > *timeline) => {
                     newest = Some(found);
@@ -159,8 +161,8 @@ impl Postgres {
         Ok(timeline)
     }
 
-    fn connect(address: &Address, role: Role, is_patient: bool) -> Result<Self, StoreError> {
-        let wire = Wire::connect(address, is_patient)?;
+    fn connect(address: &Address, role: Role) -> Result<Self, StoreError> {
+        let wire = Wire::connect(address)?;
         let mut postgres = Self {
             wire,
             schema: address.schema.clone(),

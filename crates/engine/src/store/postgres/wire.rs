@@ -53,24 +53,27 @@ pub enum Request<'a> {
 }
 
 impl Wire {
-    /// Connects to a server. `is_patient` lets an answer take any time, as long as the connection stands.
-    pub fn connect(address: &Address, is_patient: bool) -> Result<Self, StoreError> {
+    /// Connects to a server.
+    pub fn connect(address: &Address) -> Result<Self, StoreError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| StoreError::new(Class::Other, format!("no runtime: {error}")))?;
-        let connected = runtime.block_on(address.config.connect(address.tls()));
+        // The client's own limit ends with the call that the host's kernel takes, also for a server that stands still.
+        let within = address.config.get_connect_timeout().copied().unwrap_or(PATIENCE);
+        let connected = runtime
+            .block_on(async { tokio::time::timeout(within, address.config.connect(address.tls())).await });
+        let connected = connected.map_err(|_| lost(Step::Before, "the host says nothing"))?;
         let (client, connection) = connected.map_err(|error| stated(&error, Step::Before))?;
         let warning = Warning::default();
         let (notify, notifications) = channel(NOTIFICATIONS);
         runtime.spawn(drive(connection, warning.clone(), notify));
-        Ok(Self {
-            client,
-            notifications,
-            warning,
-            patience: (!is_patient).then_some(PATIENCE),
-            runtime: Some(runtime),
-        })
+        Ok(Self { client, notifications, warning, patience: Some(PATIENCE), runtime: Some(runtime) })
+    }
+
+    /// Lets an answer take any time from now on, as long as the connection stands.
+    pub fn be_patient(&mut self) {
+        self.patience = None;
     }
 
     /// Asks a question without preparing it, and returns the first value of its answer.
