@@ -152,7 +152,7 @@ impl Agents {
         let place = client * SESSIONS_PER_CLIENT + turn % kind.sessions();
         let agent = &self.0[usize::try_from(place).expect("there are few agents")];
         let number = client + turn * CLIENTS;
-        if number >= TASKS_PER_PROJECT {
+        if kind == Kind::Named && number >= TASKS_PER_PROJECT {
             return Err(format!("the {TASKS_PER_PROJECT} tasks of a project were too few for this machine"));
         }
         let operation_id = operation_id(kind.project(), number)?;

@@ -2,7 +2,8 @@
 //! same disk and the same cores.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -50,7 +51,10 @@ pub fn run(root: &Path, binary: &Path, machine: &Machine, writes: bool) -> Resul
     let daemons: Vec<(std::path::PathBuf, Daemon)> = (0..SERVERS.len())
         .map(|number| {
             let folder = root.join(format!("server-{number}"));
-            fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+            DirBuilder::new()
+                .mode(0o700)
+                .create(&folder)
+                .map_err(|error| format!("{}: {error}", folder.display()))?;
             let words = ["--database", &cluster.url()];
             let daemon = Daemon::serve(binary, &folder, Kind::Next.project(), &words)?;
             Ok((folder, daemon))
