@@ -53,6 +53,17 @@ pub trait Driver: Send {
     /// Begins a transaction that sees one committed state.
     fn begin_read(&mut self) -> Result<(), StoreError>;
 
+    /// Whether a question costs more than its answer, so that several are better asked at once.
+    fn is_far(&self) -> bool {
+        false
+    }
+
+    /// Says that a question will be asked in this transaction before anything is written. A database across a network is
+    /// asked all that is foreseen together, at the first of these questions.
+    fn foresee(&mut self, _sql: &str, _values: &[Value<'_>]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Runs a statement and says how many rows it changed.
     fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
 

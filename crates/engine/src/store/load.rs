@@ -14,7 +14,7 @@ use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
 use tenure_core::working_set::{Need, Newest, Source, WorkingSet};
 
 use super::driver::{Driver, StoreError};
-use super::rows::{load_by_index, load_by_key};
+use super::rows::{foresee_by_index, foresee_by_key, load_by_index, load_by_key};
 use super::{attempt, body, entry, graph, page, project, queue, receipt, session, task};
 
 /// Needs, sorted by kind.
@@ -101,6 +101,9 @@ pub fn load(
             }
         }
     }
+    if driver.is_far() {
+        wanted.foresee(driver, set, now)?;
+    }
     wanted.load_queues(driver, set, now)?;
     wanted.load_people(driver, set)?;
     wanted.load_places(driver, set)?;
@@ -174,6 +177,34 @@ fn walked(need: &Need) -> Option<&TaskId> {
 }
 
 impl Wanted {
+    /// Says what of the commonest needs will be asked for, so that it is asked for at once.
+    fn foresee(&self, driver: &mut dyn Driver, set: &WorkingSet, now: Now) -> Result<(), StoreError> {
+        for ((project, source, after), (most, askers)) in &self.queues {
+            let count = count(*source, *most, *askers);
+            queue::foresee(driver, set, (project, *source), (*after, count), now)?;
+        }
+        foresee_by_key(driver, &set.principals, &session::PRINCIPALS, &self.principals)?;
+        foresee_by_key(driver, &set.sessions, &session::BY_ID, &self.sessions)?;
+        foresee_by_key(driver, &set.served, &session::SERVED_AT, &self.served)?;
+        foresee_by_key(driver, &set.projects, &project::BY_KEY, &self.projects)?;
+        let tallies = self.tallies.clone();
+        foresee_by_index(driver, &set.tallies, &project::TALLIES, tallies, ToString::to_string)?;
+        foresee_by_key(driver, &set.tasks, &task::BY_ID, &self.tasks)?;
+        foresee_by_key(driver, &set.bodies, &body::BY_TASK, &self.bodies)?;
+        let of = self.dependencies_of.iter().cloned().map(Side::Of).collect();
+        foresee_by_index(driver, &set.dependencies, &graph::OF, of, side_text)?;
+        let on = self.dependencies_on.iter().cloned().map(Side::On).collect();
+        foresee_by_index(driver, &set.dependencies, &graph::ON, on, side_text)?;
+        let blockers = self.blockers.clone();
+        foresee_by_index(driver, &set.blockers, &graph::BLOCKERS, blockers, ToString::to_string)?;
+        foresee_by_key(driver, &set.attempts, &attempt::BY_ID, &self.attempts)?;
+        let held = self.current_of.iter().cloned().map(AttemptIndex::CurrentOf).collect();
+        foresee_by_index(driver, &set.attempts, &attempt::CURRENT_OF, held, attempt_text)?;
+        let inside = self.current_in.iter().cloned().map(AttemptIndex::CurrentIn).collect();
+        foresee_by_index(driver, &set.attempts, &attempt::CURRENT_IN, inside, attempt_text)?;
+        foresee_by_key(driver, &set.receipts, &receipt::BY_ID, &self.receipts)
+    }
+
     /// Commands that ask for the same rows take them from each other, so one more is loaded for each of them.
     fn load_queues(
         &mut self,
@@ -182,11 +213,7 @@ impl Wanted {
         now: Now,
     ) -> Result<(), StoreError> {
         for ((project, source, after), (most, askers)) in take(&mut self.queues) {
-            let count = match source {
-                Source::Ready => (most + askers - 1).min(most.max(PAGE_ROWS)),
-                Source::Recovery => most,
-            };
-            queue::load(driver, set, (&project, source), (after, count), now)?;
+            queue::load(driver, set, (&project, source), (after, count(source, most, askers)), now)?;
         }
         Ok(())
     }
@@ -234,6 +261,14 @@ impl Wanted {
         load_by_index(driver, &mut set.attempts, &attempt::CURRENT_IN, inside, attempt_text)?;
         load_by_key(driver, &mut set.entries, &entry::BY_NUMBER, take(&mut self.entries))?;
         load_by_key(driver, &mut set.receipts, &receipt::BY_ID, take(&mut self.receipts))
+    }
+}
+
+/// How many rows of a queue are loaded for so many who ask for so many each.
+fn count(source: Source, most: u32, askers: u32) -> u32 {
+    match source {
+        Source::Ready => (most + askers - 1).min(most.max(PAGE_ROWS)),
+        Source::Recovery => most,
     }
 }
 

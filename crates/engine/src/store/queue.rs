@@ -50,8 +50,7 @@ fn tasks(
     values: &Values<'_>,
     each: &mut dyn FnMut(Task),
 ) -> Result<(), StoreError> {
-    let columns = Task::shape().columns().join(", ");
-    driver.query(&sql.replace("{columns}", &columns), &values.0, &mut |row| {
+    driver.query(&filled(sql), &values.0, &mut |row| {
         each(Task::read(&mut Fields::of(row))?);
         Ok(())
     })
@@ -72,12 +71,7 @@ pub fn load(
     (after, count): (Rank, u32),
     now: Now,
 ) -> Result<(), StoreError> {
-    let key = (project.clone(), source);
-    let known = set.windows.get(&key).copied().filter(|window| window.from <= after);
-    if known.is_some_and(|window| window.complete || after < window.to) {
-        return Ok(());
-    }
-    let start = known.map_or(after, |window| window.to);
+    let Some((known, start)) = beginning(set, (project, source), after) else { return Ok(()) };
     let last = match source {
         // Both kinds of ready tasks are known as far as the shorter part of them reaches.
         Source::Ready => {
@@ -92,8 +86,61 @@ pub fn load(
         to: last.unwrap_or(start),
         complete: last.is_none(),
     };
-    set.windows.insert(key, window);
+    set.windows.insert((project.clone(), source), window);
     Ok(())
+}
+
+/// The known window that rows after a place lengthen, if there is one, and where they begin. Nothing where they are known.
+fn beginning(
+    set: &WorkingSet,
+    (project, source): (&ProjectKey, Source),
+    after: Rank,
+) -> Option<(Option<Window>, Rank)> {
+    let known = set.windows.get(&(project.clone(), source)).copied().filter(|window| window.from <= after);
+    if known.is_some_and(|window| window.complete || after < window.to) {
+        return None;
+    }
+    Some((known, known.map_or(after, |window| window.to)))
+}
+
+/// Says that the next rows of a queue will be loaded.
+pub fn foresee(
+    driver: &mut dyn Driver,
+    set: &WorkingSet,
+    (project, source): (&ProjectKey, Source),
+    (after, count): (Rank, u32),
+    now: Now,
+) -> Result<(), StoreError> {
+    let Some((_, start)) = beginning(set, (project, source), after) else { return Ok(()) };
+    match source {
+        Source::Ready => {
+            driver.foresee(&filled(READY), &ready_values(project, start, count).0)?;
+            driver.foresee(&filled(DUE), &timed_values(project, now.wall.0, start, count).0)
+        }
+        Source::Recovery => driver.foresee(RECOVERY, &timed_values(project, now.fleet.0, start, count).0),
+    }
+}
+
+/// A statement with the columns of a task.
+fn filled(sql: &str) -> String {
+    sql.replace("{columns}", &Task::shape().columns().join(", "))
+}
+
+fn ready_values(project: &ProjectKey, after: Rank, count: u32) -> Values<'_> {
+    let mut values = Values::default();
+    values.text(project.as_str());
+    rank(&mut values, after);
+    values.integer(i64::from(count));
+    values
+}
+
+fn timed_values(project: &ProjectKey, until: i64, after: Rank, count: u32) -> Values<'_> {
+    let mut values = Values::default();
+    values.text(project.as_str());
+    values.integer(until);
+    rank(&mut values, after);
+    values.integer(i64::from(count));
+    values
 }
 
 /// Loads so many ready tasks after a place. Returns the last one's place if there may be more.
@@ -103,11 +150,7 @@ fn load_fresh(
     project: &ProjectKey,
     (after, count): (Rank, u32),
 ) -> Result<Option<Rank>, StoreError> {
-    let mut values = Values::default();
-    values.text(project.as_str());
-    rank(&mut values, after);
-    values.integer(i64::from(count));
-    load_ready(driver, set, (READY, &values), count)
+    load_ready(driver, set, (READY, &ready_values(project, after, count)), count)
 }
 
 /// The same for deferrals whose date has passed.
@@ -118,12 +161,7 @@ fn load_due(
     (after, count): (Rank, u32),
     now: Now,
 ) -> Result<Option<Rank>, StoreError> {
-    let mut values = Values::default();
-    values.text(project.as_str());
-    values.integer(now.wall.0);
-    rank(&mut values, after);
-    values.integer(i64::from(count));
-    load_ready(driver, set, (DUE, &values), count)
+    load_ready(driver, set, (DUE, &timed_values(project, now.wall.0, after, count)), count)
 }
 
 fn load_ready(
@@ -153,11 +191,7 @@ fn load_recovery(
     (after, count): (Rank, u32),
     now: FleetTime,
 ) -> Result<Option<Rank>, StoreError> {
-    let mut values = Values::default();
-    values.text(project.as_str());
-    values.integer(now.0);
-    rank(&mut values, after);
-    values.integer(i64::from(count));
+    let values = timed_values(project, now.0, after, count);
     let (mut last, mut ids) = (None, Vec::new());
     driver.query(RECOVERY, &values.0, &mut |row| {
         let mut fields = Fields::of(row);

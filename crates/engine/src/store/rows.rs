@@ -214,8 +214,22 @@ impl Lookup {
     pub fn ask(
         &self,
         driver: &mut dyn Driver,
-        mut values: Values<'_>,
+        values: Values<'_>,
         each: &mut dyn FnMut(&mut Fields<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.in_parts(values, |sql, part| driver.query(sql, part, &mut |row| each(&mut Fields::of(row))))
+    }
+
+    /// Says that these keys will be asked for.
+    pub fn foresee(&self, driver: &mut dyn Driver, values: Values<'_>) -> Result<(), StoreError> {
+        self.in_parts(values, |sql, part| driver.foresee(sql, part))
+    }
+
+    /// Cuts keys into the sizes that statements exist in; the last key is repeated to fill one.
+    fn in_parts(
+        &self,
+        mut values: Values<'_>,
+        mut run: impl FnMut(&str, &[Value<'_>]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let width = self.by.len();
         let last: Vec<Value<'_>> = values.0.iter().rev().take(width).rev().cloned().collect();
@@ -226,10 +240,7 @@ impl Lookup {
                 values.0.extend(last.iter().cloned());
             }
         }
-        for chunk in values.0.chunks(ROWS_MAX * width) {
-            driver.query(self.text(chunk.len() / width), chunk, &mut |row| each(&mut Fields::of(row)))?;
-        }
-        Ok(())
+        values.0.chunks(ROWS_MAX * width).try_for_each(|part| run(self.text(part.len() / width), part))
     }
 }
 
@@ -259,23 +270,28 @@ pub fn load_by_key<R: Stored>(
     driver: &mut dyn Driver,
     table: &mut Table<R>,
     lookup: &Lookup,
-    mut keys: Vec<R::Key>,
+    keys: Vec<R::Key>,
 ) -> Result<(), StoreError> {
-    keys.retain(|key| table.get(key).is_none());
-    keys.sort();
-    keys.dedup();
+    let keys = unknown(keys, |key| table.get(key).is_none());
     if keys.is_empty() {
         return Ok(());
     }
-    let mut values = Values::default();
-    for key in &keys {
-        R::write_key(key, &mut values);
-    }
-    load_rows(driver, table, lookup, values)?;
+    load_rows(driver, table, lookup, of_keys::<R>(&keys))?;
     for key in keys {
         table.load_absent(key);
     }
     Ok(())
+}
+
+/// Says that the rows of these keys will be loaded.
+pub fn foresee_by_key<R: Stored>(
+    driver: &mut dyn Driver,
+    table: &Table<R>,
+    lookup: &Lookup,
+    keys: &[R::Key],
+) -> Result<(), StoreError> {
+    let keys = unknown(keys.to_vec(), |key| table.get(key).is_none());
+    if keys.is_empty() { Ok(()) } else { lookup.foresee(driver, of_keys::<R>(&keys)) }
 }
 
 /// Loads every row under these indexes.
@@ -283,24 +299,50 @@ pub fn load_by_index<R: Stored>(
     driver: &mut dyn Driver,
     table: &mut Table<R>,
     lookup: &Lookup,
-    mut indexes: Vec<R::Index>,
+    indexes: Vec<R::Index>,
     text: impl Fn(&R::Index) -> String,
 ) -> Result<(), StoreError> {
-    indexes.retain(|index| table.find(index).is_none());
-    indexes.sort();
-    indexes.dedup();
+    let indexes = unknown(indexes, |index| table.find(index).is_none());
     if indexes.is_empty() {
         return Ok(());
     }
-    let mut values = Values::default();
-    for index in &indexes {
-        values.text(text(index));
-    }
-    load_rows(driver, table, lookup, values)?;
+    load_rows(driver, table, lookup, of_texts(&indexes, text))?;
     for index in indexes {
         table.cover(index);
     }
     Ok(())
+}
+
+/// Says that every row under these indexes will be loaded.
+pub fn foresee_by_index<R: Stored>(
+    driver: &mut dyn Driver,
+    table: &Table<R>,
+    lookup: &Lookup,
+    indexes: Vec<R::Index>,
+    text: impl Fn(&R::Index) -> String,
+) -> Result<(), StoreError> {
+    let indexes = unknown(indexes, |index| table.find(index).is_none());
+    if indexes.is_empty() { Ok(()) } else { lookup.foresee(driver, of_texts(&indexes, text)) }
+}
+
+/// Each of those that are not known, once and in order.
+fn unknown<K: Ord>(mut keys: Vec<K>, is_unknown: impl FnMut(&K) -> bool) -> Vec<K> {
+    keys.retain(is_unknown);
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+fn of_keys<R: Stored>(keys: &[R::Key]) -> Values<'static> {
+    let mut values = Values::default();
+    keys.iter().for_each(|key| R::write_key(key, &mut values));
+    values
+}
+
+fn of_texts<I>(indexes: &[I], text: impl Fn(&I) -> String) -> Values<'static> {
+    let mut values = Values::default();
+    indexes.iter().for_each(|index| values.text(text(index)));
+    values
 }
 
 fn load_rows<R: Stored>(

@@ -11,6 +11,7 @@ mod encryption;
 mod exporting;
 mod failures;
 mod folder;
+mod foreseeing;
 mod hosts;
 mod labels;
 mod layout;

@@ -34,6 +34,17 @@ impl From<&Value<'_>> for Argument {
     }
 }
 
+impl PartialEq<Value<'_>> for Argument {
+    fn eq(&self, value: &Value<'_>) -> bool {
+        match (self, value) {
+            (Self::Integer(one), Value::Integer(other)) => one == other,
+            (Self::Text(one), Value::Text(other)) => one == other,
+            (Self::Null, Value::Null) => true,
+            (Self::Integer(_) | Self::Text(_) | Self::Null, _) => false,
+        }
+    }
+}
+
 impl ToSql for Argument {
     fn to_sql(
         &self,

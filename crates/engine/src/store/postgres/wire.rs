@@ -11,7 +11,7 @@ use futures_util::TryStreamExt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio_postgres::{AsyncMessage, Client, Connection, Error, SimpleQueryMessage, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, Error, Row, SimpleQueryMessage, Statement};
 
 use super::address::Address;
 use super::error::{Step, lost, stated};
@@ -120,6 +120,26 @@ impl Wire {
             each(&PostgresRow(&row))?;
         }
         Ok(())
+    }
+
+    /// Sends requests and several questions behind them, and returns the rows of each. Their answers are few.
+    pub fn ask_all<'q>(
+        &self,
+        requests: &[Request<'_>],
+        questions: impl Iterator<Item = (&'q Statement, &'q [Argument])>,
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
+        let questions: Vec<_> = questions.collect();
+        let mut answers: Vec<Vec<Row>> = questions.iter().map(|_| Vec::new()).collect();
+        let mut sent: Vec<Sent<'_>> = requests.iter().map(|request| self.sent(request)).collect();
+        for ((statement, values), answer) in questions.into_iter().zip(&mut answers) {
+            sent.push(Box::pin(async move {
+                *answer = self.client.query_raw(statement, values).await?.try_collect().await?;
+                Ok(0)
+            }));
+        }
+        let counts = self.wait(Step::Before, in_order(sent))?;
+        check(requests, &counts)?;
+        Ok(answers)
     }
 
     /// What the server warned of last since somebody asked.
