@@ -5,7 +5,9 @@ use tenure_core::model::event::Fleet;
 
 use crate::store::driver::{Class, Driver, StoreError};
 use crate::store::fleet;
-use crate::writer::Connect;
+
+/// Opens a connection for writing; called again after one was lost.
+pub(crate) type Connect = Box<dyn Fn() -> Result<Box<dyn Driver>, StoreError> + Send>;
 
 /// The connection, while it stands.
 pub(crate) struct Connection {

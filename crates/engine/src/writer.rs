@@ -24,7 +24,7 @@ use tenure_core::operation::record::RecordOverdue;
 use tenure_core::working_set::News;
 
 use crate::clock::{Clocks, FleetClock};
-use crate::connection::Connection;
+use crate::connection::{Connect, Connection};
 use crate::execute::{Command, Committed, run_batch};
 use crate::outcome::{Failure, Outcome};
 use crate::store::driver::{Class, Driver, StoreError};
@@ -47,9 +47,6 @@ pub type Hear = Box<dyn Fn(&News) + Send + Sync>;
 
 /// What is called with the result of a probe, once.
 type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-
-/// Opens a connection for writing; called again after one was lost.
-pub type Connect = Box<dyn Fn() -> Result<Box<dyn Driver>, StoreError> + Send>;
 
 /// A command on its way, which is answered whatever happens to it.
 struct Job {
