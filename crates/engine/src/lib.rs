@@ -273,7 +273,7 @@ impl Engine {
     }
 }
 
-/// The id of a new fleet, from the operating system's generator.
+/// An id that nobody else has, of a fleet or of a process, from the operating system's generator.
 pub(crate) fn draw_id() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::new(Class::Other, error.to_string()))?;

@@ -17,10 +17,9 @@ use tenure_engine::store::fleet;
 use tenure_engine::store::folder::FolderError;
 use tenure_engine::store::postgres::Postgres;
 use tenure_engine::store::postgres::address::Address;
-use tenure_engine::store::search::FullText;
 use tenure_engine::{Command, Engine, Failure, OpenError, Options};
 
-use crate::world::{Agent, operation};
+use crate::world::{Agent, operation, pass_the_rest_on};
 
 /// How long a test waits for what must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -158,52 +157,36 @@ fn a_server_hears_what_another_one_freed() {
 }
 
 /// A connection of a server whose announcements are all lost.
-struct Silent(Postgres);
+struct Silent {
+    inner: Postgres,
+}
 
 impl Driver for Silent {
     fn begin_write(&mut self) -> Result<(), StoreError> {
-        self.0.begin_write()
+        self.inner.begin_write()
     }
 
     fn begin_read(&mut self) -> Result<(), StoreError> {
-        self.0.begin_read()
+        self.inner.begin_read()
     }
 
     fn begin_migration(&mut self) -> Result<(), StoreError> {
-        self.0.begin_migration()
+        self.inner.begin_migration()
     }
 
     fn execute(&mut self, sql: &str, values: &[Stored<'_>]) -> Result<u64, StoreError> {
-        self.0.execute(sql, values)
+        self.inner.execute(sql, values)
     }
 
     fn query(&mut self, sql: &str, values: &[Stored<'_>], each: &mut Each<'_>) -> Result<(), StoreError> {
-        self.0.query(sql, values, each)
+        self.inner.query(sql, values, each)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        self.0.commit()
+        self.inner.commit()
     }
 
-    fn rollback(&mut self) -> Result<(), StoreError> {
-        self.0.rollback()
-    }
-
-    fn schema(&mut self) -> Result<u32, StoreError> {
-        self.0.schema()
-    }
-
-    fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
-        self.0.migrate(number, sql)
-    }
-
-    fn version(&mut self) -> Result<String, StoreError> {
-        self.0.version()
-    }
-
-    fn full_text(&self) -> &'static FullText {
-        self.0.full_text()
-    }
+    pass_the_rest_on!();
 }
 
 #[test]
@@ -212,7 +195,7 @@ fn a_server_learns_of_commits_whose_announcements_are_all_lost() {
     let b = place.server("b");
     let founder = filled(&b, 1);
     let told = ear(&b);
-    let mut silent = Silent(Postgres::open(&place.address(), Role::Writer).expect("a connection"));
+    let mut silent = Silent { inner: Postgres::open(&place.address(), Role::Writer).expect("a connection") };
     let before = fleet::existing(&mut silent).expect("a fleet");
     let clock = FleetClock::join(&before, &MachineClocks);
     let store: &mut dyn Driver = &mut silent;

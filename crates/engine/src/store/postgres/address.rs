@@ -109,18 +109,13 @@ impl Address {
         let schema = own.schema.unwrap_or_else(|| SCHEMA.to_owned());
         check_schema(&schema)?;
         let tls = encryption(&mut config, own.mode.as_deref(), own.roots.as_deref())?;
-        config
-            .application_name("tenure")
-            .target_session_attrs(TargetSessionAttrs::ReadWrite)
-            .tcp_user_timeout(SILENCE)
-            .keepalives_idle(SILENCE)
-            .keepalives_interval(Duration::from_secs(1))
-            .keepalives_retries(3);
+        of_ours(&mut config);
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
         let shown = shown(&config, &schema);
-        Ok(Self { config, schema, tag: tag()?, tls, shown })
+        let tag = crate::draw_id().map_err(|error| wrong(error.detail, "look at the system's log"))?;
+        Ok(Self { config, schema, tag, tls, shown })
     }
 
     /// What encrypts a connection, where the address asks for it.
@@ -172,15 +167,10 @@ impl Address {
             config.connect_timeout(*limit);
         }
         config
-            .application_name("tenure")
             .ssl_mode(from.get_ssl_mode())
             .ssl_negotiation(from.get_ssl_negotiation())
-            .channel_binding(from.get_channel_binding())
-            .target_session_attrs(from.get_target_session_attrs())
-            .tcp_user_timeout(SILENCE)
-            .keepalives_idle(SILENCE)
-            .keepalives_interval(Duration::from_secs(1))
-            .keepalives_retries(3);
+            .channel_binding(from.get_channel_binding());
+        of_ours(&mut config);
         let shown = shown(&config, &self.schema);
         Self { config, shown, ..self.clone() }
     }
@@ -215,11 +205,15 @@ impl Own {
     }
 }
 
-fn tag() -> Result<String, AddressError> {
-    let mut bytes = [0; 8];
-    let drawn = getrandom::fill(&mut bytes);
-    drawn.map_err(|error| wrong(format!("no random numbers: {error}"), "look at the system's log"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+/// What every connection of ours is: to a server that can be written to, and not patient with silence.
+fn of_ours(config: &mut Config) {
+    config
+        .application_name("tenure")
+        .target_session_attrs(TargetSessionAttrs::ReadWrite)
+        .tcp_user_timeout(SILENCE)
+        .keepalives_idle(SILENCE)
+        .keepalives_interval(Duration::from_secs(1))
+        .keepalives_retries(3);
 }
 
 fn decoded(value: &str) -> Result<String, AddressError> {
