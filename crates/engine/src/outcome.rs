@@ -49,6 +49,16 @@ fn said(class: Class) -> &'static str {
     }
 }
 
+/// For tests of errors: the code, the exit code, and whether the text and the code agree on what is worth a repetition.
+#[cfg(test)]
+pub(crate) fn assert_agrees<E: std::fmt::Debug + Into<Refusal>>(error: E, code: Code, exit: u8) {
+    let shown = format!("{error:?}");
+    let refusal: Refusal = error.into();
+    assert_eq!((refusal.code, refusal.code.exit()), (code, exit), "{shown}");
+    let says_repeat = refusal.next_actions.concat().contains("and repeat the command");
+    assert_eq!(says_repeat, code.retryable(), "{shown}: {:?}", refusal.next_actions);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -247,6 +247,7 @@ fn is_full(kind: ErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::assert_agrees;
 
     #[test]
     fn code_exit_and_text_of_every_failure_agree_on_whether_to_repeat() {
@@ -301,12 +302,6 @@ mod tests {
             (writing(ErrorKind::QuotaExceeded), Code::DiskFull, 4),
             (writing(ErrorKind::Other), Code::CannotTell, 2),
         ];
-        for (error, code, exit) in cases {
-            let shown = format!("{error:?}");
-            let refusal = Refusal::from(error);
-            assert_eq!((refusal.code, refusal.code.exit()), (code, exit), "{shown}");
-            let says_repeat = refusal.next_actions.concat().contains("and repeat the command");
-            assert_eq!(says_repeat, code.retryable(), "{shown}: {:?}", refusal.next_actions);
-        }
+        cases.into_iter().for_each(|(error, code, exit)| assert_agrees(error, code, exit));
     }
 }
