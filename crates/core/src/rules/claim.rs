@@ -37,7 +37,8 @@ impl Rule for Claim {
             needs.extend(calling_session(call).map(|session| Need::Served(session, task.project.clone())));
             return needs;
         }
-        needs.extend(calling_session(call).map(Need::CurrentAttemptsOf));
+        // Whoever asks for another task is not asked what it holds.
+        needs.extend(calling_session(call).filter(|_| !self.another).map(Need::CurrentAttemptsOf));
         for key in &self.projects {
             needs.extend([Need::Project(key.clone()), Need::Tallies(key.clone())]);
             needs.extend(calling_session(call).map(|session| Need::Served(session, key.clone())));
