@@ -58,8 +58,15 @@ impl FleetClock {
     /// The moment to judge at, given the fleet row as read under the writer's lock.
     #[must_use]
     pub fn now(&self, fleet: &Fleet, clocks: &dyn Clocks) -> Now {
+        let soon = self.soon(clocks);
+        Now { fleet: soon.fleet.max(fleet.time), ..soon }
+    }
+
+    /// The same before the fleet row was read: good for finding out what to ask for, and for judging nothing.
+    #[must_use]
+    pub fn soon(&self, clocks: &dyn Clocks) -> Now {
         let since = clocks.monotonic_ms().saturating_sub(self.joined_ms).max(0);
-        Now { fleet: self.base.plus_ms(since).max(fleet.time), wall: WallTime(clocks.wall_ms()) }
+        Now { fleet: self.base.plus_ms(since), wall: WallTime(clocks.wall_ms()) }
     }
 }
 

@@ -58,6 +58,11 @@ pub fn run_batch<S: Store + ?Sized>(
     durations: Durations,
 ) -> Result<Committed, StoreError> {
     write(store, |store| {
+        if store.is_far() {
+            let soon = clock.soon(clocks);
+            let needs = commands.iter().flat_map(|command| first_needs(command, soon, durations)).collect();
+            store.foresee(needs, soon)?;
+        }
         let mut fleet = store.fleet()?;
         let before = fleet.event;
         let now = clock.now(&fleet, clocks);
@@ -202,6 +207,14 @@ fn finish<S: Store + ?Sized, T, E: From<StoreError>>(
         let _ = store.rollback();
     }
     done
+}
+
+/// What a command will need, as far as that is known before the store was asked for anything. Whether its caller is who
+/// it says is judged later.
+fn first_needs(command: &Command, now: Now, durations: Durations) -> Vec<Need> {
+    let envelope = command.envelope.clone();
+    let call = Call { now, epoch: envelope.epoch.unwrap_or(Epoch(0)), session: None, envelope, durations };
+    [caller_needs(&call), command.operation.scope(&call)].concat()
 }
 
 fn new_call(set: &WorkingSet, envelope: Envelope, now: Now, durations: Durations) -> Call {

@@ -73,7 +73,7 @@ fn as_of(set: &WorkingSet, call: &Call) -> AsOf {
 
 /// The session's id, for scopes: they only hint, so an absent session hints nothing.
 fn calling_session(call: &Call) -> Option<SessionId> {
-    call.session.as_ref().map(|session| session.id.clone())
+    call.envelope.caller.as_ref().map(|caller| caller.session.clone())
 }
 
 /// How many of the rows a page has room for: all where the caller said how many, else as many as make a short answer.

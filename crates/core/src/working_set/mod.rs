@@ -21,12 +21,14 @@ use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::{Actor, EVENT_VERSION, Event, EventKind, Fleet, Receipt, StoredEvent, chain_hash};
 use crate::model::handle::Handle;
 use crate::model::ids::{
-    AttemptId, ConversationId, Digest, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
+    AttemptId, ConversationId, Digest, Epoch, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId,
+    TaskId,
 };
 use crate::model::project::{Binding, Project, Tally};
 use crate::model::refusal::Refusal;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Task};
+use crate::model::time::{FleetTime, WallTime};
 pub use need::{Chosen, Completion, Found, Landings, Moments, Need, Newest, Page, Rows, Source, Window};
 pub use news::News;
 use records::{AttemptIndex, SessionIndex, Side};
@@ -180,6 +182,20 @@ impl WorkingSet {
             walks: Vec::new(),
             drafts: Vec::new(),
         }
+    }
+
+    /// One that knows nothing yet, not even the fleet row: for finding out what to ask for beside it.
+    #[must_use]
+    pub fn unread() -> Self {
+        Self::new(Fleet {
+            id: String::new(),
+            epoch: Epoch(0),
+            time: FleetTime(0),
+            wall: WallTime(0),
+            event: EventNumber(0),
+            head: Digest([0; 32]),
+            floor: 0,
+        })
     }
 
     /// Starts a command: what an earlier one's walks found is not valid for it.

@@ -28,6 +28,17 @@ pub trait Store {
     /// The fleet row as the last commit left it.
     fn fleet(&mut self) -> Result<Fleet, StoreError>;
 
+    /// Whether a question costs more than its answer, so that several are better asked at once.
+    fn is_far(&self) -> bool {
+        false
+    }
+
+    /// Says what will be needed beside the fleet row, so that all of it is asked for at once. `now` is what the time will
+    /// be, nearly.
+    fn foresee(&mut self, _needs: Vec<Need>, _now: Now) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Loads everything that is needed. What the batch knows already is left as it is.
     fn load(&mut self, set: &mut WorkingSet, needs: Vec<Need>, now: Now) -> Result<(), StoreError>;
 
@@ -57,6 +68,15 @@ impl Store for dyn Driver + '_ {
 
     fn fleet(&mut self) -> Result<Fleet, StoreError> {
         fleet::existing(self)
+    }
+
+    fn is_far(&self) -> bool {
+        Driver::is_far(self)
+    }
+
+    fn foresee(&mut self, needs: Vec<Need>, now: Now) -> Result<(), StoreError> {
+        fleet::foresee(self)?;
+        load::foresee(self, needs, now)
     }
 
     fn load(&mut self, set: &mut WorkingSet, needs: Vec<Need>, now: Now) -> Result<(), StoreError> {

@@ -18,9 +18,16 @@ pub fn shape() -> &'static Shape {
 /// From which schema on the row has a floor.
 const FLOOR_SINCE: u32 = 2;
 
+const ROW: &str = "SELECT id, epoch, time, wall, event, head, floor FROM fleet";
+
 /// Reads the fleet row, or nothing from a store that has none yet.
 pub fn load(driver: &mut dyn Driver) -> Result<Option<Fleet>, StoreError> {
-    load_by(driver, "SELECT id, epoch, time, wall, event, head, floor FROM fleet")
+    load_by(driver, ROW)
+}
+
+/// Says that the fleet row will be read.
+pub fn foresee(driver: &mut dyn Driver) -> Result<(), StoreError> {
+    driver.foresee(ROW, &[])
 }
 
 /// Reads the fleet row of a store that an older version may have left, as it is.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
+use tenure_core::model::attempt::EntryKind;
 use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::handle::Handle;
 use tenure_core::model::ids::{AttemptId, EventNumber, PrincipalName, ProjectKey, SessionId, TaskId};
@@ -11,7 +12,7 @@ use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::task::Rank;
 use tenure_core::model::time::Now;
 use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
-use tenure_core::working_set::{Need, Newest, Source, WorkingSet};
+use tenure_core::working_set::{Need, Newest, Page, Source, WorkingSet};
 
 use super::driver::{Driver, StoreError};
 use super::rows::{foresee_by_index, foresee_by_key, load_by_index, load_by_key};
@@ -43,6 +44,15 @@ struct Wanted {
     receipts: Vec<(PrincipalName, OperationId)>,
     /// The most rows that anybody asked for, and how many asked.
     queues: BTreeMap<(ProjectKey, Source, Rank), (u32, u32)>,
+    alone: Vec<Alone>,
+}
+
+/// What is asked for by itself.
+enum Alone {
+    Newest(TaskId, &'static [EntryKind], u32),
+    AttemptsOf(TaskId),
+    Moments(ProjectKey),
+    Page(Page),
 }
 
 /// Loads everything that is needed. What the batch knows already is not asked for again.
@@ -52,54 +62,9 @@ pub fn load(
     needs: impl IntoIterator<Item = Need>,
     now: Now,
 ) -> Result<(), StoreError> {
-    let mut wanted = Wanted::default();
-    for need in needs {
-        match need {
-            Need::Project(key) => wanted.projects.push(key),
-            Need::Bindings(repository) => wanted.bindings.push(repository),
-            Need::Tallies(project) => wanted.tallies.push(project),
-            Need::Principal(name) => wanted.principals.push(name),
-            Need::Session(id) => wanted.sessions.push(id),
-            Need::OpenSessionsOf(name) => wanted.open_sessions.push(name),
-            Need::SessionsIn(conversation) => wanted.conversations.push(conversation),
-            Need::Handle(handle) => wanted.handles.push(handle),
-            Need::Served(session, project) => wanted.served.push((session, project)),
-            Need::Task(id) => wanted.tasks.push(id),
-            Need::Body(id) => wanted.bodies.push(id),
-            Need::Alias(project, alias) => wanted.aliases.push((project, alias)),
-            Need::AliasesOf(task) => wanted.aliases_of.push(task),
-            Need::DependenciesOf(task) => wanted.dependencies_of.push(task),
-            Need::DependenciesOn(task) => wanted.dependencies_on.push(task),
-            Need::Blockers(task) => wanted.blockers.push(task),
-            Need::Attempt(id) => wanted.attempts.push(id),
-            Need::CurrentAttemptsOf(session) => wanted.current_of.push(session),
-            Need::CurrentAttemptsIn(project) => wanted.current_in.push(project),
-            Need::NewestEntries { task, kinds, count } => {
-                let total = entry::load_newest(driver, &mut set.entries, (&task, kinds), count)?;
-                set.newest.insert((task, kinds), Newest { count, total });
-            }
-            Need::Entry(number) => wanted.entries.push(number),
-            Need::Receipt(principal, operation) => wanted.receipts.push((principal, operation)),
-            Need::AttemptsOf(task) => {
-                if set.attempts.find(&AttemptIndex::Task(task.clone())).is_none() {
-                    attempt::load_newest_of(driver, set, &task)?;
-                }
-            }
-            Need::Moments(project) => {
-                let moments = queue::moments(driver, &project, now)?;
-                set.moments.insert(project, moments);
-            }
-            Need::Queue { project, source, after, count } => {
-                let (most, askers) = wanted.queues.entry((project, source, after)).or_default();
-                *most = count.max(*most);
-                *askers += 1;
-            }
-            Need::Page(page) => {
-                if !set.pages.contains_key(&page) {
-                    page::load(driver, set, &page, now)?;
-                }
-            }
-        }
+    let mut wanted = Wanted::of(needs);
+    for alone in take(&mut wanted.alone) {
+        alone.load(driver, set, now)?;
     }
     if driver.is_far() {
         wanted.foresee(driver, set, now)?;
@@ -109,6 +74,11 @@ pub fn load(
     wanted.load_places(driver, set)?;
     wanted.load_tasks(driver, set)?;
     wanted.load_work(driver, set)
+}
+
+/// Says what of the commonest needs a batch will ask for that knows nothing yet.
+pub fn foresee(driver: &mut dyn Driver, needs: Vec<Need>, now: Now) -> Result<(), StoreError> {
+    Wanted::of(needs).foresee(driver, &WorkingSet::unread(), now)
 }
 
 /// How many levels of the graph are read ahead at once, and how many tasks.
@@ -177,7 +147,47 @@ fn walked(need: &Need) -> Option<&TaskId> {
 }
 
 impl Wanted {
-    /// Says what of the commonest needs will be asked for, so that it is asked for at once.
+    fn of(needs: impl IntoIterator<Item = Need>) -> Self {
+        let mut wanted = Self::default();
+        for need in needs {
+            match need {
+                Need::Project(key) => wanted.projects.push(key),
+                Need::Bindings(repository) => wanted.bindings.push(repository),
+                Need::Tallies(project) => wanted.tallies.push(project),
+                Need::Principal(name) => wanted.principals.push(name),
+                Need::Session(id) => wanted.sessions.push(id),
+                Need::OpenSessionsOf(name) => wanted.open_sessions.push(name),
+                Need::SessionsIn(conversation) => wanted.conversations.push(conversation),
+                Need::Handle(handle) => wanted.handles.push(handle),
+                Need::Served(session, project) => wanted.served.push((session, project)),
+                Need::Task(id) => wanted.tasks.push(id),
+                Need::Body(id) => wanted.bodies.push(id),
+                Need::Alias(project, alias) => wanted.aliases.push((project, alias)),
+                Need::AliasesOf(task) => wanted.aliases_of.push(task),
+                Need::DependenciesOf(task) => wanted.dependencies_of.push(task),
+                Need::DependenciesOn(task) => wanted.dependencies_on.push(task),
+                Need::Blockers(task) => wanted.blockers.push(task),
+                Need::Attempt(id) => wanted.attempts.push(id),
+                Need::CurrentAttemptsOf(session) => wanted.current_of.push(session),
+                Need::CurrentAttemptsIn(project) => wanted.current_in.push(project),
+                Need::Entry(number) => wanted.entries.push(number),
+                Need::Receipt(principal, operation) => wanted.receipts.push((principal, operation)),
+                Need::Queue { project, source, after, count } => {
+                    let (most, askers) = wanted.queues.entry((project, source, after)).or_default();
+                    *most = count.max(*most);
+                    *askers += 1;
+                }
+                Need::NewestEntries { task, kinds, count } => {
+                    wanted.alone.push(Alone::Newest(task, kinds, count));
+                }
+                Need::AttemptsOf(task) => wanted.alone.push(Alone::AttemptsOf(task)),
+                Need::Moments(project) => wanted.alone.push(Alone::Moments(project)),
+                Need::Page(page) => wanted.alone.push(Alone::Page(page)),
+            }
+        }
+        wanted
+    }
+
     fn foresee(&self, driver: &mut dyn Driver, set: &WorkingSet, now: Now) -> Result<(), StoreError> {
         for ((project, source, after), (most, askers)) in &self.queues {
             let count = count(*source, *most, *askers);
@@ -261,6 +271,32 @@ impl Wanted {
         load_by_index(driver, &mut set.attempts, &attempt::CURRENT_IN, inside, attempt_text)?;
         load_by_key(driver, &mut set.entries, &entry::BY_NUMBER, take(&mut self.entries))?;
         load_by_key(driver, &mut set.receipts, &receipt::BY_ID, take(&mut self.receipts))
+    }
+}
+
+impl Alone {
+    fn load(self, driver: &mut dyn Driver, set: &mut WorkingSet, now: Now) -> Result<(), StoreError> {
+        match self {
+            Self::Newest(task, kinds, count) => {
+                let total = entry::load_newest(driver, &mut set.entries, (&task, kinds), count)?;
+                set.newest.insert((task, kinds), Newest { count, total });
+            }
+            Self::AttemptsOf(task) => {
+                if set.attempts.find(&AttemptIndex::Task(task.clone())).is_none() {
+                    attempt::load_newest_of(driver, set, &task)?;
+                }
+            }
+            Self::Moments(project) => {
+                let moments = queue::moments(driver, &project, now)?;
+                set.moments.insert(project, moments);
+            }
+            Self::Page(page) => {
+                if !set.pages.contains_key(&page) {
+                    page::load(driver, set, &page, now)?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use tenure_core::model::time::{FleetTime, Now};
 use tenure_core::working_set::{Moments, Source, Window, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Stored, load_by_key};
+use super::rows::{Stored, foresee_by_key, load_by_key};
 use super::{attempt, body, receipt, task};
 
 /// The ready queue after a place. `{columns}` stands for a task's columns.
@@ -43,6 +43,9 @@ pub const OVERDUE_DEFERRALS: &str = "SELECT id FROM task WHERE queue = 'deferred
 pub const LIVE: &str = "SELECT 1 FROM attempt WHERE current = 1 \
      AND project IN (SELECT key FROM project) AND stops_at > $1 LIMIT 1";
 
+/// How exactly the time of rows that become due is asked for.
+const HORIZON_MS: i64 = 1_000;
+
 /// Reads whole tasks: fills a statement's `{columns}`.
 fn tasks(
     driver: &mut dyn Driver,
@@ -76,10 +79,10 @@ pub fn load(
         // Both kinds of ready tasks are known as far as the shorter part of them reaches.
         Source::Ready => {
             let fresh = load_fresh(driver, set, project, (start, count))?;
-            let due = load_due(driver, set, project, (start, count), now)?;
+            let due = load_due(driver, set, project, (start, count), horizon(now.wall.0))?;
             fresh.into_iter().chain(due).min()
         }
-        Source::Recovery => load_recovery(driver, set, project, (start, count), now.fleet)?,
+        Source::Recovery => load_recovery(driver, set, project, (start, count), horizon(now.fleet.0))?,
     };
     let window = Window {
         from: known.map_or(after, |window| window.from),
@@ -115,10 +118,18 @@ pub fn foresee(
     match source {
         Source::Ready => {
             driver.foresee(&filled(READY), &ready_values(project, start, count).0)?;
-            driver.foresee(&filled(DUE), &timed_values(project, now.wall.0, start, count).0)
+            driver.foresee(&filled(DUE), &timed_values(project, horizon(now.wall.0), start, count).0)
         }
-        Source::Recovery => driver.foresee(RECOVERY, &timed_values(project, now.fleet.0, start, count).0),
+        Source::Recovery => {
+            driver.foresee(RECOVERY, &timed_values(project, horizon(now.fleet.0), start, count).0)
+        }
     }
+}
+
+/// Until when rows are loaded whose time comes: a little later than now, and the same for all who ask within a second. The
+/// rules look at the time of each.
+fn horizon(now_ms: i64) -> i64 {
+    now_ms.saturating_sub(now_ms.rem_euclid(HORIZON_MS)).saturating_add(2 * HORIZON_MS)
 }
 
 /// A statement with the columns of a task.
@@ -153,15 +164,15 @@ fn load_fresh(
     load_ready(driver, set, (READY, &ready_values(project, after, count)), count)
 }
 
-/// The same for deferrals whose date has passed.
+/// Loads so many deferrals whose date has passed by then. Returns the last one's place if there may be more.
 fn load_due(
     driver: &mut dyn Driver,
     set: &mut WorkingSet,
     project: &ProjectKey,
     (after, count): (Rank, u32),
-    now: Now,
+    until: i64,
 ) -> Result<Option<Rank>, StoreError> {
-    load_ready(driver, set, (DUE, &timed_values(project, now.wall.0, after, count)), count)
+    load_ready(driver, set, (DUE, &timed_values(project, until, after, count)), count)
 }
 
 fn load_ready(
@@ -179,19 +190,22 @@ fn load_ready(
     })?;
     let is_full = ids.len() >= usize::try_from(count).unwrap_or(usize::MAX);
     // Whoever looks at the queue takes from it or lists it, and both show titles.
+    if driver.is_far() {
+        foresee_by_key::<Body>(driver, &set.bodies, &body::BY_TASK, &ids)?;
+    }
     load_by_key::<Body>(driver, &mut set.bodies, &body::BY_TASK, ids)?;
     Ok(last.filter(|_| is_full))
 }
 
-/// Loads tasks whose attempt expired. Returns the last one's place if there may be more.
+/// Loads tasks whose attempt has expired by then. Returns the last one's place if there may be more.
 fn load_recovery(
     driver: &mut dyn Driver,
     set: &mut WorkingSet,
     project: &ProjectKey,
     (after, count): (Rank, u32),
-    now: FleetTime,
+    until: i64,
 ) -> Result<Option<Rank>, StoreError> {
-    let values = timed_values(project, now.0, after, count);
+    let values = timed_values(project, until, after, count);
     let (mut last, mut ids) = (None, Vec::new());
     driver.query(RECOVERY, &values.0, &mut |row| {
         let mut fields = Fields::of(row);

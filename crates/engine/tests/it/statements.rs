@@ -1,4 +1,5 @@
-//! How many statements a group of commands takes: a few for the whole group, not some for each command.
+//! How many statements a group of commands takes, and how many round trips to a database that is far: a few for the whole
+//! group, not some for each command.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,6 +19,65 @@ type Counts = Arc<Mutex<BTreeMap<String, usize>>>;
 struct Counting {
     inner: Sqlite,
     counts: Counts,
+}
+
+/// How often somebody had to wait for a database that is far before it was written to.
+type Waits = Arc<Mutex<usize>>;
+
+/// As far away as PostgreSQL: the first question of those that were foreseen is asked with all of them.
+struct Far {
+    inner: Sqlite,
+    foreseen: Vec<(String, Vec<Value<'static>>)>,
+    asked: Vec<(String, Vec<Value<'static>>)>,
+    waits: Waits,
+}
+
+fn question(sql: &str, values: &[Value<'_>]) -> (String, Vec<Value<'static>>) {
+    (sql.to_owned(), values.iter().cloned().map(Value::into_owned).collect())
+}
+
+impl Driver for Far {
+    fn begin_write(&mut self) -> Result<(), StoreError> {
+        self.asked.clear();
+        self.foreseen.clear();
+        self.inner.begin_write()
+    }
+
+    fn begin_migration(&mut self) -> Result<(), StoreError> {
+        self.inner.begin_migration()
+    }
+
+    fn begin_read(&mut self) -> Result<(), StoreError> {
+        self.inner.begin_read()
+    }
+
+    fn is_far(&self) -> bool {
+        true
+    }
+
+    fn foresee(&mut self, sql: &str, values: &[Value<'_>]) -> Result<(), StoreError> {
+        self.foreseen.push(question(sql, values));
+        Ok(())
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        self.inner.execute(sql, values)
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: &mut Each<'_>) -> Result<(), StoreError> {
+        let question = question(sql, values);
+        if !self.asked.contains(&question) {
+            *self.waits.lock().expect("no panic") += 1;
+            self.asked.append(&mut self.foreseen);
+        }
+        self.inner.query(sql, values, each)
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.inner.commit()
+    }
+
+    pass_the_rest_on!();
 }
 
 impl Counting {
@@ -88,6 +148,9 @@ fn a_group_shares_its_statements() {
     with_tasks(&mut world, &agents[0], 200);
     world.batch(agents[1..].iter().map(Agent::open).collect()).expect("the store works");
     let held = run(&mut world, &counts, "claims", 20, agents.iter().map(claim).collect());
+    let asks_what_is_held =
+        counts.lock().expect("no panic").keys().any(|sql| sql.contains("attempt WHERE session"));
+    assert!(!asks_what_is_held, "who asks for another task is not asked what it holds");
     let fenced = |name: &str| -> Vec<Command> {
         let pairs = agents.iter().zip(&held);
         pairs
@@ -105,6 +168,22 @@ fn a_group_shares_its_statements() {
     assert!(!touches_texts(&counts), "nor does a heartbeat");
     run(&mut world, &counts, "closes", 24, fenced("close"));
     assert!(touches_texts(&counts), "what is written is found");
+}
+
+#[test]
+fn a_group_of_claims_waits_twice_for_a_database_that_is_far() {
+    let waits = Waits::default();
+    let inner = Sqlite::in_memory().expect("a database");
+    let far = Far { inner, foreseen: Vec::new(), asked: Vec::new(), waits: waits.clone() };
+    let mut world = World::on(Box::new(far), None, None);
+    let agents: Vec<Agent> = (1..=64).map(|n| Agent::new(&format!("agent-{n}"), n)).collect();
+    with_tasks(&mut world, &agents[0], 200);
+    world.batch(agents[1..].iter().map(Agent::open).collect()).expect("the store works");
+    *waits.lock().expect("no panic") = 0;
+    let claimed = world.batch(agents.iter().map(claim).collect()).expect("the store works");
+    assert!(claimed.answers.iter().all(Result::is_ok));
+    // Once for the fleet's row, the callers and the queue; once for their receipts and what stands in the tasks.
+    assert_eq!(*waits.lock().expect("no panic"), 2);
 }
 
 /// A hub of a thousand and a tree of hundreds of levels are ordinary work: what they cost grows with their size and

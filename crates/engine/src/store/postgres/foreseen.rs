@@ -21,8 +21,12 @@ pub struct Question {
 }
 
 impl Foreseen {
-    /// Notes a question.
-    pub fn note(&mut self, sql: &str, statement: Statement, values: Vec<Argument>) {
+    /// Notes a question, unless it is noted already.
+    pub fn note(&mut self, sql: &str, statement: Statement, values: &[Value<'_>]) {
+        if self.place(sql, values).is_some() {
+            return;
+        }
+        let values = Argument::all(values);
         self.0.push(Question { sql: sql.to_owned(), statement, values, answer: None });
     }
 

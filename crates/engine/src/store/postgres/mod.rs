@@ -43,7 +43,7 @@ const SETTINGS: &str = "\
 /// leave aside. A plan that holds for all values is planned once.
 const WRITER: &str = "\
     SET default_transaction_read_only = off; SET idle_session_timeout = '10s'; SET random_page_cost = 1.1; \
-    SET enable_seqscan = off; SET enable_bitmapscan = off";
+    SET enable_seqscan = off; SET enable_bitmapscan = off;";
 /// What a reader is told. Its questions differ: a plan that was made for any values can be several times slower than one
 /// made for these.
 const READER: &str = "SET default_transaction_read_only = on; SET plan_cache_mode = force_custom_plan";
@@ -55,8 +55,8 @@ pub struct Postgres {
     /// What tells this process's announcements from those of others.
     tag: String,
     role: Role,
-    statements: BTreeMap<String, Statement>,
-    waiting: Vec<Waiting>,
+    /// By the length of their text first: those for more rows of a table begin like those for fewer.
+    statements: BTreeMap<(usize, String), Statement>,
     foreseen: Foreseen,
     growth: Growth,
     is_leader: bool,
@@ -83,21 +83,6 @@ pub struct Heard {
     pub since: EventNumber,
     /// What it changed.
     pub news: News,
-}
-
-/// What is sent with the next request that needs an answer.
-enum Waiting {
-    Plain(String),
-    Write { statement: Statement, values: Vec<Argument>, rows: Option<u64> },
-}
-
-impl Waiting {
-    fn request(&self) -> Request<'_> {
-        match self {
-            Self::Plain(sql) => Request::Plain(sql),
-            Self::Write { statement, values, rows } => Request::Write { statement, values, rows: *rows },
-        }
-    }
 }
 
 impl Postgres {
@@ -172,7 +157,6 @@ impl Postgres {
             tag: address.tag.clone(),
             role,
             statements: BTreeMap::new(),
-            waiting: Vec::new(),
             foreseen: Foreseen::default(),
             growth: Growth::default(),
             is_leader: false,
@@ -188,12 +172,12 @@ impl Postgres {
             Role::Writer => WRITER,
             Role::Reader => READER,
         };
-        self.wire.send(&[SETTINGS, own, &path].map(Request::Plain), Step::Before)?;
+        [SETTINGS, own, &path].into_iter().for_each(|sql| self.later(sql));
         // What a server calls committed may be more than what a flush makes so, never less.
         if !matches!(&*self.setting("synchronous_commit")?, "on" | "remote_apply" | "remote_write") {
-            self.wire.send(&[Request::Plain("SET synchronous_commit = on")], Step::Before)?;
+            self.later("SET synchronous_commit = on");
         }
-        Ok(())
+        self.wire.finish(Step::Before).map(drop)
     }
 
     /// The value of one of the server's settings.
@@ -207,27 +191,18 @@ impl Postgres {
     }
 
     fn prepared(&mut self, sql: &str) -> Result<Statement, StoreError> {
-        if let Some(statement) = self.statements.get(sql) {
+        let key = (sql.len(), sql.to_owned());
+        if let Some(statement) = self.statements.get(&key) {
             return Ok(statement.clone());
         }
         // What a statement names must be there already, and a migration makes it.
-        self.drain(Step::Before)?;
+        self.wire.finish(Step::Before)?;
         if self.statements.len() >= STATEMENTS {
             self.statements.clear();
         }
         let statement = self.wire.prepare(sql)?;
-        self.statements.insert(sql.to_owned(), statement.clone());
+        self.statements.insert(key, statement.clone());
         Ok(statement)
-    }
-
-    /// Sends everything that waits, and returns how many rows the last statement changed.
-    fn drain(&mut self, step: Step) -> Result<u64, StoreError> {
-        let waiting = std::mem::take(&mut self.waiting);
-        if waiting.is_empty() {
-            return Ok(0);
-        }
-        let requests: Vec<Request<'_>> = waiting.iter().map(Waiting::request).collect();
-        self.wire.send(&requests, step)
     }
 
     /// The answer to a question that was foreseen, asked now with all others if it was not yet.
@@ -236,16 +211,14 @@ impl Postgres {
         if let Some(rows) = self.foreseen.answer(place) {
             return Ok(Some(rows));
         }
-        let waiting = std::mem::take(&mut self.waiting);
-        let requests: Vec<Request<'_>> = waiting.iter().map(Waiting::request).collect();
         let questions = self.foreseen.unanswered().map(|question| (&question.statement, &*question.values));
-        let answers = self.wire.ask_all(&requests, questions)?;
+        let answers = self.wire.ask_all(questions)?;
         self.foreseen.answered(answers);
         Ok(self.foreseen.answer(place))
     }
 
     fn later(&mut self, sql: impl Into<String>) {
-        self.waiting.push(Waiting::Plain(sql.into()));
+        self.wire.later(Request::Plain(sql.into()));
     }
 
     fn begin(&mut self, sql: &str) {
@@ -255,7 +228,8 @@ impl Postgres {
 
     /// Hears from here on what the fleet's other servers announce.
     pub fn listen(&mut self) -> Result<(), StoreError> {
-        self.wire.send(&[Request::Plain(&format!("LISTEN \"{}\"", self.schema))], Step::Before).map(drop)
+        self.later(format!("LISTEN \"{}\"", self.schema));
+        self.wire.finish(Step::Before).map(drop)
     }
 
     /// Waits for the announcement of a commit, at most so long. One that this version cannot read is none.
@@ -290,14 +264,14 @@ impl Driver for Postgres {
 
     fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
         self.write(sql, values, None)?;
-        self.drain(Step::Before)
+        self.wire.finish(Step::Before)
     }
 
     fn write(&mut self, sql: &str, values: &[Value<'_>], rows: Option<u64>) -> Result<(), StoreError> {
         let statement = self.prepared(sql)?;
         self.growth.note(sql, values.len());
         self.foreseen.forget();
-        self.waiting.push(Waiting::Write { statement, values: Argument::all(values), rows });
+        self.wire.later(Request::Write { statement, values: Argument::all(values), rows });
         Ok(())
     }
 
@@ -307,7 +281,7 @@ impl Driver for Postgres {
 
     fn foresee(&mut self, sql: &str, values: &[Value<'_>]) -> Result<(), StoreError> {
         let statement = self.prepared(sql)?;
-        self.foreseen.note(sql, statement, Argument::all(values));
+        self.foreseen.note(sql, statement, values);
         Ok(())
     }
 
@@ -316,9 +290,7 @@ impl Driver for Postgres {
             return rows.iter().try_for_each(|row| each(&PostgresRow(row)));
         }
         let statement = self.prepared(sql)?;
-        let waiting = std::mem::take(&mut self.waiting);
-        let requests: Vec<Request<'_>> = waiting.iter().map(Waiting::request).collect();
-        self.wire.ask(&requests, (&statement, &Argument::all(values)), each)
+        self.wire.ask((&statement, &Argument::all(values)), each)
     }
 
     fn announce(&mut self, news: &News, since: EventNumber) -> Result<(), StoreError> {
@@ -336,7 +308,7 @@ impl Driver for Postgres {
         self.wire.warning();
         self.foreseen.forget();
         self.later("COMMIT");
-        self.drain(Step::Commit)?;
+        self.wire.finish(Step::Commit)?;
         self.is_within = false;
         // A commit whose wait for the standby was cut short is told as a success with a warning.
         match self.wire.warning() {
@@ -346,10 +318,11 @@ impl Driver for Postgres {
     }
 
     fn rollback(&mut self) -> Result<(), StoreError> {
-        self.waiting.clear();
+        self.wire.forget();
         self.foreseen.forget();
         if std::mem::take(&mut self.is_within) {
-            self.wire.send(&[Request::Plain("ROLLBACK")], Step::Before)?;
+            self.later("ROLLBACK");
+            self.wire.finish(Step::Before)?;
         }
         Ok(())
     }
@@ -394,7 +367,7 @@ impl Driver for Postgres {
              CREATE SCHEMA IF NOT EXISTS \"{schema}\"; \
              CREATE TABLE IF NOT EXISTS migration (number BIGINT NOT NULL PRIMARY KEY)"
         ));
-        self.drain(Step::Before).map(drop)
+        self.wire.finish(Step::Before).map(drop)
     }
 
     fn migrate(&mut self, number: u32, sql: &str) -> Result<(), StoreError> {
@@ -406,7 +379,7 @@ impl Driver for Postgres {
         };
         self.later(sql);
         self.later(format!("INSERT INTO migration VALUES ({number})"));
-        self.drain(Step::Before).map(drop)
+        self.wire.finish(Step::Before).map(drop)
     }
 
     fn leads(&mut self) -> Result<bool, StoreError> {
@@ -426,9 +399,9 @@ impl Driver for Postgres {
 
     fn upkeep(&mut self) -> Result<(), StoreError> {
         for table in self.growth.outgrown() {
-            self.wire.send(&[Request::Plain(&format!("ANALYZE {table}"))], Step::Before)?;
+            self.later(format!("ANALYZE {table}"));
         }
-        Ok(())
+        self.wire.finish(Step::Before).map(drop)
     }
 
     fn version(&mut self) -> Result<String, StoreError> {

@@ -3,7 +3,6 @@
 
 use super::Postgres;
 use super::error::Step;
-use super::wire::Request;
 use crate::store::driver::{Driver, StoreError, Value};
 
 /// Whoever serves a schema holds its lock together with others.
@@ -25,7 +24,8 @@ impl Postgres {
     pub(super) fn is_alone(&mut self) -> Result<bool, StoreError> {
         let is_alone = self.is_so(ALONE)?;
         if is_alone {
-            self.wire.send(&[Request::Plain(UNHURRIED)], Step::Before)?;
+            self.later(UNHURRIED);
+            self.wire.finish(Step::Before)?;
         }
         Ok(is_alone)
     }

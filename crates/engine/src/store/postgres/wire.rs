@@ -4,10 +4,11 @@
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
+use futures_util::future::try_join_all;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -21,6 +22,9 @@ use crate::store::driver::{Class, Each, StoreError};
 /// How long a server may take for an answer before it counts as lost. A commit waits for a standby within it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Most rows that are taken from the connection at once.
+const ROWS: usize = 256;
+
 /// What a server warned of last.
 type Warning = Arc<Mutex<Option<String>>>;
 
@@ -29,7 +33,8 @@ const NOTIFICATIONS: usize = 256;
 
 /// A connection, and the runtime that drives it.
 pub struct Wire {
-    client: Client,
+    client: Arc<Client>,
+    waiting: Vec<Waiting>,
     notifications: Receiver<String>,
     warning: Warning,
     patience: Option<Duration>,
@@ -38,18 +43,46 @@ pub struct Wire {
 }
 
 /// Something that is sent to the server and whose answer is only that it was done.
-pub enum Request<'a> {
+pub enum Request {
     /// Statements as a text.
-    Plain(&'a str),
+    Plain(String),
     /// A prepared statement with its values.
     Write {
         /// The statement.
-        statement: &'a Statement,
+        statement: Statement,
         /// Its values.
-        values: &'a [Argument],
+        values: Vec<Argument>,
         /// How many rows it must change, if that is known.
         rows: Option<u64>,
     },
+}
+
+/// A request that was not answered yet; it is sent when it is first polled.
+struct Waiting {
+    sent: Sent,
+    answer: Option<Result<u64, Error>>,
+    rows: Option<u64>,
+}
+
+impl Waiting {
+    fn is_answered(&mut self, context: &mut Context<'_>) -> bool {
+        if self.answer.is_none()
+            && let Poll::Ready(ready) = self.sent.as_mut().poll(context)
+        {
+            self.answer = Some(ready);
+        }
+        self.answer.is_some()
+    }
+
+    fn count(self, step: Step) -> Result<u64, StoreError> {
+        let count = self.answer.expect("all were answered").map_err(|error| stated(&error, step))?;
+        match self.rows {
+            Some(rows) if rows != count => {
+                Err(StoreError::corrupt(format!("{count} rows were changed, not {rows}")))
+            }
+            Some(_) | None => Ok(count),
+        }
+    }
 }
 
 impl Wire {
@@ -68,7 +101,14 @@ impl Wire {
         let warning = Warning::default();
         let (notify, notifications) = channel(NOTIFICATIONS);
         runtime.spawn(drive(connection, warning.clone(), notify));
-        Ok(Self { client, notifications, warning, patience: Some(PATIENCE), runtime: Some(runtime) })
+        Ok(Self {
+            client: Arc::new(client),
+            waiting: Vec::new(),
+            notifications,
+            warning,
+            patience: Some(PATIENCE),
+            runtime: Some(runtime),
+        })
     }
 
     /// Lets an answer take any time from now on, as long as the connection stands.
@@ -91,55 +131,86 @@ impl Wire {
         self.wait(Step::Before, self.client.prepare(sql))
     }
 
-    /// Sends requests all at once, waits for all their answers, and returns how many rows the last one changed. Of
-    /// several that fail, the first is told: the others failed because of it.
-    pub fn send(&self, requests: &[Request<'_>], step: Step) -> Result<u64, StoreError> {
-        let sent = requests.iter().map(|request| self.sent(request)).collect();
-        let counts = self.wait(step, in_order(sent))?;
-        check(requests, &counts)?;
-        Ok(counts.last().copied().unwrap_or_default())
+    /// Keeps a request until something is sent.
+    pub fn later(&mut self, request: Request) {
+        let client = self.client.clone();
+        let (sent, rows): (Sent, _) = match request {
+            Request::Plain(sql) => {
+                (Box::pin(async move { client.batch_execute(&sql).await.map(|()| 0) }), None)
+            }
+            Request::Write { statement, values, rows } => {
+                (Box::pin(async move { client.execute_raw(&statement, &values).await }), rows)
+            }
+        };
+        self.waiting.push(Waiting { sent, answer: None, rows });
     }
 
-    /// Sends requests and a question behind them, and hands over each row of its answer.
+    /// Forgets the requests that were not answered.
+    pub fn forget(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Sends all that waits, waits for all answers, and returns how many rows the last request changed. Of several that
+    /// fail, the first is told: the others failed because of it.
+    pub fn finish(&mut self, step: Step) -> Result<u64, StoreError> {
+        self.finish_with(step, async { Ok(()) }).map(|(count, ())| count)
+    }
+
+    /// Sends all that waits and a question behind it, and hands over each row of its answer.
     pub fn ask(
-        &self,
-        requests: &[Request<'_>],
+        &mut self,
         (statement, values): (&Statement, &[Argument]),
         each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
-        let mut stream = None;
-        let mut sent: Vec<Sent<'_>> = requests.iter().map(|request| self.sent(request)).collect();
-        sent.push(Box::pin(async {
-            stream = Some(self.client.query_raw(statement, values).await?);
-            Ok(0)
-        }));
-        let counts = self.wait(Step::Before, in_order(sent))?;
-        check(requests, &counts)?;
-        let mut rows = pin!(stream.expect("the question was answered"));
-        while let Some(row) = self.wait(Step::Before, rows.try_next())? {
-            each(&PostgresRow(&row))?;
+        let client = self.client.clone();
+        let asked = async { client.query_raw(statement, values).await };
+        let (_, stream) = self.finish_with(Step::Before, asked)?;
+        let mut parts = pin!(stream.try_ready_chunks(ROWS));
+        loop {
+            let part = self.wait(Step::Before, async { parts.try_next().await.map_err(|error| error.1) })?;
+            let Some(part) = part else { return Ok(()) };
+            part.iter().try_for_each(|row| each(&PostgresRow(row)))?;
         }
-        Ok(())
     }
 
-    /// Sends requests and several questions behind them, and returns the rows of each. Their answers are few.
+    /// Sends all that waits and several questions behind it, and returns the rows of each. Their answers are few.
     pub fn ask_all<'q>(
-        &self,
-        requests: &[Request<'_>],
+        &mut self,
         questions: impl Iterator<Item = (&'q Statement, &'q [Argument])>,
     ) -> Result<Vec<Vec<Row>>, StoreError> {
-        let questions: Vec<_> = questions.collect();
-        let mut answers: Vec<Vec<Row>> = questions.iter().map(|_| Vec::new()).collect();
-        let mut sent: Vec<Sent<'_>> = requests.iter().map(|request| self.sent(request)).collect();
-        for ((statement, values), answer) in questions.into_iter().zip(&mut answers) {
-            sent.push(Box::pin(async move {
-                *answer = self.client.query_raw(statement, values).await?.try_collect().await?;
-                Ok(0)
-            }));
-        }
-        let counts = self.wait(Step::Before, in_order(sent))?;
-        check(requests, &counts)?;
-        Ok(answers)
+        let client = self.client.clone();
+        let asked = try_join_all(questions.map(|(statement, values)| {
+            let client = &client;
+            async move { client.query_raw(statement, values).await?.try_collect().await }
+        }));
+        self.finish_with(Step::Before, asked).map(|(_, answers)| answers)
+    }
+
+    /// Sends all that waits and something behind it, and waits for everything.
+    fn finish_with<T>(
+        &mut self,
+        step: Step,
+        last: impl Future<Output = Result<T, Error>>,
+    ) -> Result<(u64, T), StoreError> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let (mut last, mut found) = (pin!(last), None);
+        let all = poll_fn(|context| {
+            // Each in its turn, since the first look at one sends it.
+            let mut is_done = true;
+            for request in &mut waiting {
+                is_done &= request.is_answered(context);
+            }
+            if found.is_none()
+                && let Poll::Ready(ready) = last.as_mut().poll(context)
+            {
+                found = Some(ready);
+            }
+            if is_done && found.is_some() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        });
+        self.wait(step, all)?;
+        let count = waiting.into_iter().try_fold(0, |_, request| request.count(step))?;
+        let found = found.expect("it was waited for").map_err(|error| stated(&error, step))?;
+        Ok((count, found))
     }
 
     /// What the server warned of last since somebody asked.
@@ -155,15 +226,6 @@ impl Wire {
             Ok(Some(notification)) => Ok(Some(notification)),
             Ok(None) => Err(lost(Step::Before, "the connection has ended")),
             Err(_) => Ok(None),
-        }
-    }
-
-    fn sent<'a>(&'a self, request: &'a Request<'_>) -> Sent<'a> {
-        match request {
-            Request::Plain(sql) => Box::pin(async { self.client.batch_execute(sql).await.map(|()| 0) }),
-            Request::Write { statement, values, rows: _ } => {
-                Box::pin(self.client.execute_raw(*statement, *values))
-            }
         }
     }
 
@@ -190,40 +252,12 @@ impl Drop for Wire {
     }
 }
 
-fn check(requests: &[Request<'_>], counts: &[u64]) -> Result<(), StoreError> {
-    for (request, count) in requests.iter().zip(counts) {
-        if let Request::Write { rows: Some(rows), .. } = request
-            && rows != count
-        {
-            return Err(StoreError::corrupt(format!("{count} rows were changed, not {rows}")));
-        }
-    }
-    Ok(())
-}
-
 fn locked(warning: &Mutex<Option<String>>) -> MutexGuard<'_, Option<String>> {
     warning.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A request on its way.
-type Sent<'a> = Pin<Box<dyn Future<Output = Result<u64, Error>> + 'a>>;
-
-/// Sends requests in their order before it waits for the first, and returns their answers.
-async fn in_order(mut sent: Vec<Sent<'_>>) -> Result<Vec<u64>, Error> {
-    let mut answers: Vec<Option<Result<u64, Error>>> = sent.iter().map(|_| None).collect();
-    poll_fn(|context| {
-        for (request, answer) in sent.iter_mut().zip(&mut answers) {
-            if answer.is_none()
-                && let Poll::Ready(ready) = request.as_mut().poll(context)
-            {
-                *answer = Some(ready);
-            }
-        }
-        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    answers.into_iter().flatten().collect()
-}
+type Sent = Pin<Box<dyn Future<Output = Result<u64, Error>> + Send>>;
 
 /// Moves what is sent and received until the connection ends.
 async fn drive<S, T>(mut connection: Connection<S, T>, warning: Warning, notify: Sender<String>)
