@@ -3,7 +3,8 @@
 
 use tenure_core::model::event::Fleet;
 
-use crate::store::driver::{Class, Driver, StoreError};
+use crate::acknowledged::Acknowledged;
+use crate::store::driver::{Driver, StoreError};
 use crate::store::fleet;
 
 /// Opens a connection for writing; called again after one was lost.
@@ -49,66 +50,8 @@ impl Connection {
     fn again(&self, last: &Fleet) -> Result<Box<dyn Driver>, StoreError> {
         let mut driver = (self.connect)()?;
         if self.can_be_lost {
-            goes_on(&fleet::existing(&mut *driver)?, last)?;
+            Acknowledged::from(last).is_held_by(&fleet::existing(&mut *driver)?)?;
         }
         Ok(driver)
-    }
-}
-
-/// Refuses a store that lacks what was acknowledged, or is another incarnation: a primary that was replaced, a restored
-/// copy. What this process knows of leases and cursors is of the other one.
-fn goes_on(found: &Fleet, last: &Fleet) -> Result<(), StoreError> {
-    let refused = |detail: String| Err(StoreError::new(Class::Io, detail));
-    if found.id != last.id {
-        return refused(format!("the database is of the fleet {}, and {} was served", found.id, last.id));
-    }
-    if found.epoch != last.epoch {
-        return refused(format!(
-            "the fleet is in epoch {}, and epoch {} was served: start the server anew",
-            found.epoch, last.epoch
-        ));
-    }
-    if found.event < last.event {
-        return refused(format!(
-            "the database ends at event {}, and {} was committed",
-            found.event, last.event
-        ));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use tenure_core::model::ids::{Digest, Epoch, EventNumber};
-    use tenure_core::model::time::{FleetTime, WallTime};
-
-    use super::*;
-
-    fn fleet(id: &str, epoch: u64, event: u64) -> Fleet {
-        Fleet {
-            id: id.to_owned(),
-            epoch: Epoch(epoch),
-            time: FleetTime(0),
-            wall: WallTime(0),
-            event: EventNumber(event),
-            head: Digest([0; 32]),
-            floor: 0,
-        }
-    }
-
-    #[test]
-    fn only_a_store_that_holds_what_was_acknowledged_is_written_to_again() {
-        let last = fleet("a", 2, 40);
-        assert_eq!(goes_on(&fleet("a", 2, 40), &last), Ok(()));
-        assert_eq!(goes_on(&fleet("a", 2, 41), &last), Ok(()), "another server went on");
-        for (found, told) in [
-            (fleet("a", 2, 39), "ends at event 39"),
-            (fleet("a", 3, 41), "in epoch 3, and epoch 2"),
-            (fleet("b", 2, 41), "of the fleet b"),
-        ] {
-            let refused = goes_on(&found, &last).expect_err(told);
-            assert!(refused.detail.contains(told), "{refused}");
-            assert_eq!(refused.class, Class::Io, "it is tried again: the right one may come back");
-        }
     }
 }

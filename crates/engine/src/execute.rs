@@ -20,6 +20,7 @@ use crate::store::batch::Store;
 use crate::store::driver::{Driver, StoreError};
 use crate::store::fill::fill;
 use crate::store::load::load;
+use crate::store::state::in_one_state;
 use crate::store::{MIGRATIONS, fleet, flush, is_changed, schema_known};
 
 /// How often a rule may ask for more before the engine gives up on its command: often enough for the longest walk
@@ -157,23 +158,19 @@ pub fn read(
     wall: WallTime,
     durations: Durations,
 ) -> Result<Result<String, Refusal>, StoreError> {
-    assert_eq!(operation.spec().effect, Effect::Read, "only questions are answered without a write");
-    driver.begin_read()?;
-    let answer = read_within(driver, operation, envelope, wall, durations);
-    // There is nothing to keep; what ends a question's transaction cannot spoil its answer.
-    let ended = driver.rollback();
-    let answer = answer?;
-    ended.map(|()| answer)
+    in_one_state(driver, |driver, fleet| read_within(driver, fleet, operation, envelope, wall, durations))
 }
 
-fn read_within(
+/// The same within a state, of which this is the fleet row.
+pub(crate) fn read_within(
     driver: &mut dyn Driver,
+    fleet: Fleet,
     operation: &AnyOperation,
     envelope: &Envelope,
     wall: WallTime,
     durations: Durations,
 ) -> Result<Result<String, Refusal>, StoreError> {
-    let fleet = fleet::existing(driver)?;
+    assert_eq!(operation.spec().effect, Effect::Read, "only questions are answered without a write");
     let now = Now { fleet: fleet.time, wall };
     let mut set = WorkingSet::new(fleet);
     let mut call = new_call(&set, envelope.clone(), now, durations);

@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use tenure_core::model::dependency::Dependency;
+use tenure_core::model::event::Fleet;
 use tenure_core::model::export::{
     AttemptLine, BlockerLine, DependencyLine, Header, Line, ProjectLine, Seal, TaskLine,
 };
@@ -20,7 +21,8 @@ use tenure_core::working_set::table::{Record, Table};
 
 use crate::store::driver::{Class, Driver, StoreError, Values};
 use crate::store::rows::{Lookup, Stored, load_by_key};
-use crate::store::{attempt, body, entry, fleet, graph, page, project, task};
+use crate::store::state::in_one_state;
+use crate::store::{attempt, body, entry, graph, page, project, task};
 
 /// How many tasks are looked at at once. A body can be long, so the memory of an export is this many of the longest.
 const TASKS: u32 = 64;
@@ -93,21 +95,16 @@ pub fn write(
     projects: &[ProjectKey],
     out: &mut dyn Write,
 ) -> Result<Exported, ExportError> {
-    driver.begin_read()?;
-    let written = within(driver, projects, out);
-    // There is nothing to keep; what ends a question's transaction cannot spoil its answer.
-    let ended = driver.rollback();
-    let written = written?;
-    ended?;
-    Ok(written)
+    in_one_state(driver, |driver, fleet| write_within(driver, &fleet, projects, out))
 }
 
-fn within(
+/// The same within a state, of which this is the fleet row.
+pub(crate) fn write_within(
     driver: &mut dyn Driver,
+    fleet: &Fleet,
     projects: &[ProjectKey],
     out: &mut dyn Write,
 ) -> Result<Exported, ExportError> {
-    let fleet = fleet::existing(driver)?;
     let mut chosen = project::every_project(driver)?;
     if let Some(unknown) = projects.iter().find(|key| chosen.iter().all(|project| project.key != **key)) {
         return Err(ExportError::Unknown(unknown.clone()));

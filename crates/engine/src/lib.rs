@@ -7,6 +7,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod acknowledged;
 mod admission;
 pub mod backup;
 pub mod chain;
@@ -47,7 +48,6 @@ use others::Others;
 pub use outcome::{Failure, Outcome};
 use readers::Readers;
 use store::driver::{Class, Role, StoreError};
-use store::fleet;
 use store::folder::FolderError;
 use store::postgres::address::Address;
 use store::postgres::checkup::{self, Finding};
@@ -148,7 +148,7 @@ impl Engine {
         let fleet = execute::prepare_telling(&mut *driver, &*options.clocks, draw_id, &mut told);
         let fleet = fleet.map_err(wrong)?;
         home.founded(&fleet.id).map_err(OpenError::Folder)?;
-        let at = home.clone();
+        let (at, served) = (home.clone(), fleet.clone());
         let writer = Writer::start(
             driver,
             Box::new(move || at.connect(Role::Writer)),
@@ -160,7 +160,7 @@ impl Engine {
         let others = home.shared().map(|address| Others::listen(address.clone(), writer.ear()));
         let others = others.transpose().map_err(OpenError::Thread)?;
         let at = home.clone();
-        let readers = Readers::new(Box::new(move || at.connect(Role::Reader)), writer.committed());
+        let readers = Readers::new(Box::new(move || at.connect(Role::Reader)), served, writer.committed());
         Ok(Self { open: Arc::new(Open { others, writer, readers, options, home }) })
     }
 
@@ -188,15 +188,15 @@ impl Engine {
     pub fn read(&self, operation: &AnyOperation, envelope: &Envelope) -> Outcome {
         let Options { durations, clocks, .. } = &self.open.options;
         let wall = WallTime(clocks.wall_ms());
-        let answered =
-            self.open.readers.ask(|driver| execute::read(driver, operation, envelope, wall, *durations))?;
+        let answered = self.open.readers.ask(|driver, fleet| {
+            execute::read_within(driver, fleet, operation, envelope, wall, *durations)
+        })?;
         answered.map_err(Failure::Refused)
     }
 
     /// What is open.
     pub fn info(&self) -> Result<Info, StoreError> {
-        self.open.readers.ask(|driver| {
-            let fleet = fleet::existing(driver)?;
+        self.open.readers.ask(|driver, fleet| {
             Ok(Info {
                 schema: driver.schema()?,
                 database: driver.version()?,
@@ -221,14 +221,16 @@ impl Engine {
 
     /// Walks the whole record and checks every link of it. `progress` hears how many events are behind it.
     pub fn verify_chain(&self, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
-        self.open.readers.ask(|driver| chain::verify(driver, progress))
+        self.open.readers.ask_at_length(|driver, _| chain::walk(driver, progress))
     }
 
     /// Writes the lines of an export of the last committed state; see [`export::write`].
     pub fn export(&self, projects: &[ProjectKey], out: &mut dyn Write) -> Result<Exported, ExportError> {
-        self.open.readers.ask(|driver| match export::write(driver, projects, out) {
-            Err(ExportError::Store(error)) => Err(error),
-            outcome => Ok(outcome),
+        self.open.readers.ask_at_length(|driver, fleet| {
+            match export::write_within(driver, &fleet, projects, out) {
+                Err(ExportError::Store(error)) => Err(error),
+                outcome => Ok(outcome),
+            }
         })?
     }
 
@@ -242,7 +244,7 @@ impl Engine {
         let written = self
             .open
             .readers
-            .ask(|driver| Ok(backup::create::create(driver, file, replace, now, &mut |_| ())));
+            .with_connection(|driver| Ok(backup::create::create(driver, file, replace, now, &mut |_| ())));
         written.map_err(|error| BackupError::Store(database.to_owned(), error))?
     }
 

@@ -43,7 +43,8 @@ fn said(class: Class) -> &'static str {
         Class::ReadOnly => "the store cannot be written to",
         Class::Corrupt => "the store holds something that cannot be read",
         Class::NewerSchema => "the store was written by a newer version",
-        Class::Io | Class::Sync => "the store's disk failed",
+        Class::Io => "the store cannot be reached, or its disk failed",
+        Class::Sync => "the store's disk failed",
         Class::Lost => "the connection to the store was lost",
         Class::Other => "the store could not do it",
     }

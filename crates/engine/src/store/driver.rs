@@ -45,6 +45,15 @@ pub enum Role {
     Reader,
 }
 
+/// How long a database may take for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// As long as somebody waits who wants to hear something. Then the connection counts as lost.
+    Bounded,
+    /// Any time, as long as the connection stands.
+    Unbounded,
+}
+
 /// A connection to the database of a store.
 pub trait Driver: Send {
     /// Begins a transaction that holds the fleet's writer lock from here on.
@@ -116,6 +125,9 @@ pub trait Driver: Send {
         let detail = format!("this database cannot be copied into {}", into.display());
         Err(StoreError::new(Class::Other, detail))
     }
+
+    /// Says how long each answer may take from now on. What is asked of a file is answered.
+    fn set_patience(&mut self, _patience: Patience) {}
 
     /// Whether the connection may end while the store goes on elsewhere, so that a lost one is worth another.
     fn can_be_lost(&self) -> bool {

@@ -28,6 +28,7 @@ pub mod search;
 pub mod seat;
 pub mod session;
 pub mod sqlite;
+pub mod state;
 pub mod tables;
 pub mod task;
 

@@ -20,6 +20,7 @@ mod model;
 mod neighbours;
 mod plans;
 mod projects;
+mod questions;
 mod readiness;
 mod records;
 mod replacing;

@@ -27,7 +27,7 @@ use self::foreseen::Foreseen;
 use self::growth::Growth;
 use self::value::{Argument, PostgresRow};
 use self::wire::{Request, Wire};
-use super::driver::{Class, Driver, Each, Role, StoreError, Value};
+use super::driver::{Class, Driver, Each, Patience, Role, StoreError, Value};
 use super::schema_known;
 use super::search::{FullText, tsvector};
 
@@ -89,7 +89,7 @@ impl Postgres {
     /// Connects to the primary of a fleet's database. A schema of a newer version is refused before anything is written. Who
     /// may write serves the schema, which nobody copies meanwhile.
     pub fn open(address: &Address, role: Role) -> Result<Self, StoreError> {
-        let mut postgres = Self::reach(address, role, role == Role::Reader)?;
+        let mut postgres = Self::reach(address, role)?;
         if role == Role::Writer && !postgres.is_present()? {
             return Err(StoreError::new(Class::Busy, "the store is being copied"));
         }
@@ -98,11 +98,12 @@ impl Postgres {
 
     /// The same for who must be alone with a schema; nothing where somebody serves it. What it asks for may take its time.
     pub fn open_alone(address: &Address, role: Role) -> Result<Option<Self>, StoreError> {
-        let mut postgres = Self::reach(address, role, true)?;
+        let mut postgres = Self::reach(address, role)?;
+        postgres.set_patience(Patience::Unbounded);
         Ok(postgres.is_alone()?.then_some(postgres))
     }
 
-    fn reach(address: &Address, role: Role, is_patient: bool) -> Result<Self, StoreError> {
+    fn reach(address: &Address, role: Role) -> Result<Self, StoreError> {
         let mut postgres = match address.hosts().as_slice() {
             [_] => Self::connect(address, role)?,
             hosts => Self::connect_to_newest(hosts, role)?,
@@ -111,9 +112,6 @@ impl Postgres {
         if schema > known {
             let detail = format!("the store has schema {schema}, this version knows {known}");
             return Err(StoreError::new(Class::NewerSchema, detail));
-        }
-        if is_patient {
-            postgres.wire.be_patient();
         }
         Ok(postgres)
     }
@@ -325,6 +323,10 @@ impl Driver for Postgres {
             self.wire.finish(Step::Before)?;
         }
         Ok(())
+    }
+
+    fn set_patience(&mut self, patience: Patience) {
+        self.wire.set_patience(patience);
     }
 
     fn can_be_lost(&self) -> bool {

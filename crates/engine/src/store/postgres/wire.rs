@@ -17,7 +17,7 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Error, Row, SimpleQueryMe
 use super::address::Address;
 use super::error::{Step, lost, stated};
 use super::value::{Argument, PostgresRow};
-use crate::store::driver::{Class, Each, StoreError};
+use crate::store::driver::{Class, Each, Patience, StoreError};
 
 /// How long a server may take for an answer before it counts as lost. A commit waits for a standby within it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -111,9 +111,12 @@ impl Wire {
         })
     }
 
-    /// Lets an answer take any time from now on, as long as the connection stands.
-    pub fn be_patient(&mut self) {
-        self.patience = None;
+    /// Says how long each answer may take from now on.
+    pub fn set_patience(&mut self, patience: Patience) {
+        self.patience = match patience {
+            Patience::Bounded => Some(PATIENCE),
+            Patience::Unbounded => None,
+        };
     }
 
     /// Asks a question without preparing it, and returns the first value of its answer.
