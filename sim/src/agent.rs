@@ -137,7 +137,7 @@ impl Agent {
 /// Whether a refusal only says that nobody can tell.
 fn is_uncertain(refusal: &Refusal) -> bool {
     use tenure_core::model::refusal::Code;
-    matches!(refusal.code, Code::CannotTell | Code::Overloaded)
+    matches!(refusal.code, Code::CannotTell | Code::Overloaded | Code::Behind)
 }
 
 fn ending(outcome: Result<Value, &Failure>) -> End {

@@ -1,7 +1,7 @@
 //! What stands beside an operation: who calls, under which operation id, and what it holds.
 //! HTTP headers, the client's session file and later MCP arguments all fill this one struct.
 
-use crate::model::ids::{AttemptId, Digest, Epoch, OperationId, SessionId};
+use crate::model::ids::{AttemptId, Digest, Epoch, EventCursor, OperationId, SessionId};
 use crate::model::limits::Durations;
 use crate::model::session::Session;
 use crate::model::time::Now;
@@ -38,6 +38,8 @@ pub struct Envelope {
     pub token_hash: Option<Digest>,
     /// The incarnation in which the fence was given.
     pub epoch: Option<Epoch>,
+    /// For a question: an event that the state which answers it must have.
+    pub at_least: Option<EventCursor>,
 }
 
 /// What a rule knows beside the state: the moment, the caller (authenticated by then) and the limits.

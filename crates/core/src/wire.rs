@@ -31,6 +31,10 @@ pub const LEASE: &str = "Tenure-Lease";
 pub const TOKEN_HASH: &str = "Tenure-Token-Hash";
 /// The fleet's incarnation in which the attempt was granted.
 pub const EPOCH: &str = "Tenure-Epoch";
+/// In answers, also in refusals that a state is behind: the last event of that state, as `EPOCH-NUMBER`.
+pub const EVENT: &str = "Tenure-Event";
+/// With a question: an event, as an answer told it, that the state which answers must have.
+pub const AT_LEAST: &str = "Tenure-At-Least";
 /// The protocol that the sender speaks, in requests and in answers.
 pub const PROTOCOL_HEADER: &str = "Tenure-Protocol";
 /// In answers: the name under which the daemon's log knows the request.

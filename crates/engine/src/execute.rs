@@ -12,6 +12,7 @@ use tenure_core::model::time::{FleetTime, Now, WallTime};
 use tenure_core::mutant::Mutant;
 use tenure_core::operation::Effect;
 use tenure_core::operation::catalog::AnyOperation;
+use tenure_core::rules::at_least;
 use tenure_core::working_set::{About, Need, News, Stop, WorkingSet};
 
 use crate::admission::{admit, caller_needs, fingerprint, receipt_key};
@@ -171,6 +172,12 @@ pub(crate) fn read_within(
     durations: Durations,
 ) -> Result<Result<String, Refusal>, StoreError> {
     assert_eq!(operation.spec().effect, Effect::Read, "only questions are answered without a write");
+    // Before anything else is looked at: what a state lacks that is behind may be the session that asks.
+    if let Some(wanted) = envelope.at_least
+        && let Err(refusal) = at_least::check(&fleet, wanted)
+    {
+        return Ok(Err(refusal));
+    }
     let now = Now { fleet: fleet.time, wall };
     let mut set = WorkingSet::new(fleet);
     let mut call = new_call(&set, envelope.clone(), now, durations);

@@ -45,7 +45,7 @@ pub use execute::Command;
 use export::{ExportError, Exported};
 use home::Home;
 use others::Others;
-pub use outcome::{Failure, Outcome};
+pub use outcome::{Failure, Outcome, Told};
 use readers::Readers;
 use store::driver::{Class, Role, StoreError};
 use store::folder::FolderError;
@@ -177,8 +177,8 @@ impl Engine {
     /// Runs a command and waits for the commit.
     pub fn call(&self, command: Command) -> Outcome {
         let (told, answer) = sync_channel(1);
-        let tell = Box::new(move |outcome| {
-            let _ = told.send(outcome);
+        let tell = Box::new(move |heard: Told| {
+            let _ = told.send(heard.outcome);
         });
         self.submit(command, tell);
         answer.recv().unwrap_or_else(|_| Err(StoreError::new(Class::Lost, "the writer is gone").into()))
@@ -186,12 +186,14 @@ impl Engine {
 
     /// Answers a question from committed state.
     pub fn read(&self, operation: &AnyOperation, envelope: &Envelope) -> Outcome {
+        self.ask(operation, envelope).outcome
+    }
+
+    /// The same, with the last event of that state.
+    pub fn ask(&self, operation: &AnyOperation, envelope: &Envelope) -> Told {
         let Options { durations, clocks, .. } = &self.open.options;
         let wall = WallTime(clocks.wall_ms());
-        let answered = self.open.readers.ask(|driver, fleet| {
-            execute::read_within(driver, fleet, operation, envelope, wall, *durations)
-        })?;
-        answered.map_err(Failure::Refused)
+        self.open.readers.answer(operation, envelope, wall, *durations)
     }
 
     /// What is open.

@@ -1,11 +1,28 @@
 //! What a caller of the engine hears: an answer, a refusal, or that nobody can tell.
 
+use tenure_core::model::ids::EventCursor;
 use tenure_core::model::refusal::{Code, Refusal};
 
 use crate::store::driver::{Class, StoreError};
 
 /// An answer as JSON, or why there is none.
 pub type Outcome = Result<String, Failure>;
+
+/// What a caller hears, and when it was so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// What it hears.
+    pub outcome: Outcome,
+    /// The last event of the committed state that this is true of; nothing where no state was looked at.
+    pub at: Option<EventCursor>,
+}
+
+impl From<Outcome> for Told {
+    /// What was said without looking at a state.
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, at: None }
+    }
+}
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq)]

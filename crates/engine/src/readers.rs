@@ -5,10 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tenure_core::envelope::Envelope;
 use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::EventNumber;
+use tenure_core::model::limits::Durations;
+use tenure_core::model::refusal::Code;
+use tenure_core::model::time::WallTime;
+use tenure_core::operation::catalog::AnyOperation;
 
 use crate::acknowledged::Acknowledged;
+use crate::execute::read_within;
+use crate::outcome::{Failure, Told};
 use crate::store::driver::{Class, Driver, Patience, StoreError};
 use crate::store::state::in_one_state;
 
@@ -86,6 +93,30 @@ impl Readers {
             (Err(error), true) if error.class == Class::Io => once(self.lend(Pick::New)?).0,
             (outcome, _) => outcome,
         }
+    }
+
+    /// Answers the question of an operation, and tells of which state.
+    pub fn answer(
+        &self,
+        operation: &AnyOperation,
+        envelope: &Envelope,
+        wall: WallTime,
+        durations: Durations,
+    ) -> Told {
+        let mut behind = None;
+        let answered = self.ask(|driver, fleet| {
+            let at = Some(fleet.last());
+            let said = read_within(driver, fleet, operation, envelope, wall, durations)?;
+            let is_behind = said.as_ref().is_err_and(|refusal| refusal.code == Code::Behind);
+            let told = Told { outcome: said.map_err(Failure::Refused), at };
+            if is_behind {
+                // Another connection may reach a store that is not, so this one is not kept.
+                behind = Some(told);
+                return Err(StoreError::new(Class::Other, "the state is behind"));
+            }
+            Ok(told)
+        });
+        behind.unwrap_or_else(|| answered.unwrap_or_else(|error| Err(Failure::CannotTell(error)).into()))
     }
 
     /// Uses a connection outside of any transaction.
@@ -181,6 +212,9 @@ impl Drop for Lent<'_> {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::Ordering::{AcqRel, Release};
+
+    use tenure_core::model::ids::{Epoch, EventCursor};
+    use tenure_core::operation::record::Statistics;
 
     use super::*;
     use crate::clock::MachineClocks;
@@ -365,6 +399,28 @@ mod tests {
         assert_eq!((told.detail.as_str(), begun), ("cut off", 1), "asked on a new connection, and only once");
         let patience = wires.patience.lock().expect("no holder panics").clone();
         assert_eq!(patience, [Patience::Unbounded, Patience::Bounded]);
+    }
+
+    #[test]
+    fn a_connection_to_an_older_state_answers_no_question_that_wants_a_newer_one_and_makes_room() {
+        let (readers, wires) = readers(1, &[Some(5), Some(7)]);
+        let question = Statistics::default().into();
+        let asked = |at_least: Option<u64>| {
+            let wanted = |event| EventCursor { epoch: Epoch(1), number: EventNumber(event) };
+            let envelope = Envelope { at_least: at_least.map(wanted), ..Envelope::default() };
+            let told = readers.answer(&question, &envelope, WallTime(0), Durations::default());
+            let refused = match told.outcome {
+                Ok(_) => None,
+                Err(Failure::Refused(refusal)) => Some(refusal.code),
+                Err(Failure::CannotTell(error)) => panic!("{error}"),
+            };
+            (refused, told.at.expect("a state was looked at").to_string(), wires.opened.load(Acquire))
+        };
+        assert_eq!(asked(None), (None, "1-5".to_owned(), 1), "nobody wants more");
+        assert_eq!(asked(Some(5)), (None, "1-5".to_owned(), 1));
+        assert_eq!(asked(Some(7)), (Some(Code::Behind), "1-5".to_owned(), 1));
+        assert_eq!(asked(Some(7)), (None, "1-7".to_owned(), 2));
+        assert_eq!(wires.looks.load(Acquire), 4, "each reads the fleet's row once");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use tenure_core::working_set::News;
 use crate::clock::{Clocks, FleetClock};
 use crate::connection::{Connect, Connection};
 use crate::execute::{Command, Committed, run_batch};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Told};
 use crate::store::driver::{Class, Driver, StoreError};
 use crate::store::queue;
 
@@ -40,7 +40,7 @@ const REST_MAX: Duration = Duration::from_millis(500);
 const TICK: Duration = Duration::from_secs(1);
 
 /// What is called with the outcome, once.
-pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
+pub type Reply = Box<dyn FnOnce(Told) + Send>;
 
 /// What is called with the news of every commit that has some, after its callers were answered. It must not block.
 pub type Hear = Box<dyn Fn(&News) + Send + Sync>;
@@ -55,9 +55,9 @@ struct Job {
 }
 
 impl Job {
-    fn answer(mut self, outcome: Outcome) {
+    fn answer(mut self, told: Told) {
         if let Some(reply) = self.reply.take() {
-            reply(outcome);
+            reply(told);
         }
     }
 }
@@ -65,7 +65,7 @@ impl Job {
 impl Drop for Job {
     fn drop(&mut self) {
         if let Some(reply) = self.reply.take() {
-            reply(Err(Failure::CannotTell(stopped())));
+            reply(Err(Failure::CannotTell(stopped())).into());
         }
     }
 }
@@ -138,7 +138,7 @@ impl Writer {
             Ok(()) => {}
             Err(TrySendError::Full(Message::Run(job))) => {
                 let detail = format!("{QUEUE_COMMANDS} commands are waiting to be written");
-                job.answer(Err(Failure::Refused(Refusal::new(Code::Overloaded, detail))));
+                job.answer(Err(Failure::Refused(Refusal::new(Code::Overloaded, detail))).into());
             }
             // The job answers by itself when it is dropped.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
@@ -281,8 +281,9 @@ impl Shell {
         let before = self.fleet.event;
         match self.commit(commands) {
             Ok((answers, news)) => {
+                let at = Some(self.fleet.last());
                 for (job, answer) in jobs.into_iter().zip(answers) {
-                    job.answer(answer.map_err(Failure::Refused));
+                    job.answer(Told { outcome: answer.map_err(Failure::Refused), at });
                 }
                 probes.into_iter().for_each(|tell| tell(Ok(())));
                 if let Some(hear) = self.hear.get().filter(|_| !news.is_none(before)) {
@@ -291,7 +292,7 @@ impl Shell {
             }
             Err(error) => {
                 for job in jobs {
-                    job.answer(Err(Failure::CannotTell(error.clone())));
+                    job.answer(Err(Failure::CannotTell(error.clone())).into());
                 }
                 probes.into_iter().for_each(|tell| tell(Err(error.clone())));
             }

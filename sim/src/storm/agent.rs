@@ -105,6 +105,7 @@ impl Record {
             operation_id: Some(request.id.clone()),
             fence,
             epoch: self.epoch,
+            at_least: None,
         };
         Command { operation: request.operation.clone(), envelope }
     }

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::{
-    Access, Effect, FENCE_REFUSALS, Fencing, SESSION_REFUSALS, SHARED_REFUSALS, Spec, WRITE_REFUSALS,
+    Access, Effect, FENCE_REFUSALS, Fencing, READ_REFUSALS, SESSION_REFUSALS, SHARED_REFUSALS, Spec,
+    WRITE_REFUSALS,
 };
 
 use super::schema::{Definitions, Field};
@@ -18,6 +19,11 @@ body otherwise. Unknown fields are refused.
 
 Every write carries an operation id (`Idempotency-Key`). The same id with the same request has one effect and one
 answer; an operation marked *light* is written without event and receipt and answers a repeat the same by other means.
+
+Every answer tells the last event of the committed state that it is true of, in the header `Tenure-Event`; the answer of a
+write that of the commit which holds it. A question may carry such an event as `Tenure-At-Least`: it is answered from a
+state that has it, also on another server. Where the store that a server reaches does not come there within five seconds,
+the question is refused as `behind`. A *light* operation leaves no event, so no question can wait for it.
 ";
 
 const SHARED: &str = "\
@@ -29,6 +35,7 @@ const GROUPS: &[(&str, &[Code])] = &[
     ("any operation", SHARED_REFUSALS),
     ("a session", SESSION_REFUSALS),
     ("an operator", &[Code::OperatorRequired]),
+    ("a question", READ_REFUSALS),
     ("a write", WRITE_REFUSALS),
     ("a fence", FENCE_REFUSALS),
 ];

@@ -3,7 +3,7 @@
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::{
-    CROWD_REFUSALS, FENCE_REFUSALS, SESSION_REFUSALS, SHARED_REFUSALS, WRITE_REFUSALS,
+    CROWD_REFUSALS, FENCE_REFUSALS, READ_REFUSALS, SESSION_REFUSALS, SHARED_REFUSALS, WRITE_REFUSALS,
 };
 
 use super::{GENERATED, Pages, operations, table};
@@ -68,6 +68,7 @@ fn returned_by(code: Code, entries: &[Entry]) -> String {
         }
     };
     group(SESSION_REFUSALS, "Every operation that only a session or an operator may call.");
+    group(READ_REFUSALS, "Every question that wants an event to be there (`Tenure-At-Least`).");
     group(WRITE_REFUSALS, "Every operation that writes.");
     group(CROWD_REFUSALS, "Every import, and its preview.");
     group(FENCE_REFUSALS, "Every operation that a fence comes with.");

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ids::{
-    AttemptId, Digest, Epoch, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
+    AttemptId, Digest, Epoch, EventCursor, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId,
+    TaskId,
 };
 use super::limits::RECEIPT_MS;
 use super::text_enum::text_enum;
@@ -215,6 +216,12 @@ pub struct Fleet {
 }
 
 impl Fleet {
+    /// The last event, as a place in the record.
+    #[must_use]
+    pub fn last(&self) -> EventCursor {
+        EventCursor { epoch: self.epoch, number: self.event }
+    }
+
     /// The next number of a counter within a record that stood at this one.
     #[must_use]
     pub fn next(&self, counted: u64) -> u64 {

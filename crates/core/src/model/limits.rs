@@ -86,6 +86,10 @@ pub const FOLLOWERS: usize = 256;
 pub const WAKE_MS: u64 = 100;
 /// After how long one who waits looks again although nothing was heard, in milliseconds: the net below the wakes.
 pub const RECHECK_MS: u64 = 5_000;
+/// How long a question that wants an event to be there waits for it, in milliseconds. Then it is refused.
+pub const AT_LEAST_MS: u64 = 5_000;
+/// After how long it looks again although nothing was heard, in milliseconds.
+pub const AT_LEAST_LOOK_MS: u64 = 500;
 /// Most commands waiting for the writer; beyond that a caller is told to come back.
 pub const QUEUE_COMMANDS: usize = 4096;
 

@@ -63,6 +63,9 @@ codes! {
     Overloaded = "overloaded", 503, 2, true,
         "Too much waits already: for the writer, for the room of imports' texts, or for something to happen.",
         "Wait a moment and send the same request again.";
+    Behind = "behind", 503, 2, true,
+        "The store that this server reaches has not come to the event that the question wants it to have.",
+        "Ask again in a moment, or ask the server that told the event.";
     DiskFull = "disk_full", 507, 4, true,
         "The disk has no room for what was asked for; nothing was changed.",
         "Make room on the disk that the message names, and repeat the command.";

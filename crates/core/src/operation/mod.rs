@@ -117,6 +117,8 @@ pub const SHARED_REFUSALS: &[Code] =
 /// Refusals that any operation of a session can return.
 pub const SESSION_REFUSALS: &[Code] =
     &[Code::SessionRequired, Code::SessionUnknown, Code::SessionClosed, Code::EpochChanged];
+/// Refusals that any question can return, of which event it must not be older than.
+pub const READ_REFUSALS: &[Code] = &[Code::Behind, Code::EpochChanged];
 /// Refusals that any write can return.
 pub const WRITE_REFUSALS: &[Code] =
     &[Code::OperationConflict, Code::ReceiptExpired, Code::EpochChanged, Code::Overloaded];
@@ -144,9 +146,10 @@ impl Spec {
         if self.access == Access::Operator {
             codes.push(Code::OperatorRequired);
         }
-        if self.effect != Effect::Read {
-            codes.extend(WRITE_REFUSALS);
-        }
+        codes.extend(match self.effect {
+            Effect::Read => READ_REFUSALS,
+            Effect::Write | Effect::Light => WRITE_REFUSALS,
+        });
         if self.is_import() || matches!(self.name, "wait" | "events") {
             codes.extend(CROWD_REFUSALS);
         }

@@ -9,6 +9,7 @@ use crate::operation::view::AsOf;
 use crate::working_set::{Need, Step, WorkingSet};
 use patience::Patience;
 
+pub mod at_least;
 pub mod attention;
 pub mod cancel;
 pub mod choice;
@@ -67,8 +68,7 @@ fn caller(call: &Call) -> Step<&Session> {
 
 /// The state that an answer is true at.
 fn as_of(set: &WorkingSet, call: &Call) -> AsOf {
-    let event = crate::model::ids::EventCursor { epoch: call.epoch, number: set.fleet.event };
-    AsOf { event, fleet_time: call.now.fleet }
+    AsOf { event: set.fleet.last(), fleet_time: call.now.fleet }
 }
 
 /// The session's id, for scopes: they only hint, so an absent session hints nothing.

@@ -67,8 +67,7 @@ impl ListEvents {
         let found = set.page(&page)?.events().0.iter().map(|stored| &stored.event);
         let shown = room(found.clone().rev(), self.limit, PAGE_BYTES_DEFAULT);
         let events = found.clone().skip(found.len().saturating_sub(shown)).cloned().collect();
-        let cursor = EventCursor { epoch: call.epoch, number: set.fleet.event };
-        Ok(EventList { events, cursor, more: false, as_of: as_of(set, call) })
+        Ok(EventList { events, cursor: set.fleet.last(), more: false, as_of: as_of(set, call) })
     }
 }
 

@@ -173,6 +173,7 @@ impl World {
             operation_id: Some(operation_id),
             fence: None,
             epoch: Some(Epoch(1)),
+            at_least: None,
         }
     }
 

@@ -14,7 +14,7 @@ use tenure_engine::execute::prepare;
 use tenure_engine::store::driver::{Class, Driver, Each, StoreError, Value};
 use tenure_engine::store::sqlite::Sqlite;
 use tenure_engine::writer::Writer;
-use tenure_engine::{Command, Engine, Failure, Options, Outcome};
+use tenure_engine::{Command, Engine, Failure, Options, Outcome, Told};
 
 use crate::loop_of_work::claim;
 use crate::world::pass_the_rest_on;
@@ -90,9 +90,9 @@ fn a_reply_may_be_the_last_to_let_go_of_an_engine() {
     let engine = Engine::open(place.path(), Options::default()).expect("a new store");
     let (tell, told) = channel();
     let last = engine.clone();
-    let reply = move |outcome: Outcome| {
+    let reply = move |heard: Told| {
         drop(last);
-        tell.send(outcome).expect("heard");
+        tell.send(heard).expect("heard");
     };
     engine.submit(note(), Box::new(reply));
     drop(engine);
@@ -208,8 +208,10 @@ fn what_waits_during_a_commit_shares_the_next_one() {
     }
     control.open();
     for _ in 0..100 {
-        let outcome = told.recv().expect("answered");
-        assert!(matches!(outcome, Err(Failure::Refused(refusal)) if refusal.code == Code::SessionUnknown));
+        let heard = told.recv().expect("answered");
+        assert!(
+            matches!(heard.outcome, Err(Failure::Refused(refusal)) if refusal.code == Code::SessionUnknown)
+        );
     }
     let commits = control.commits.load(SeqCst) - before;
     assert!((1..=3).contains(&commits), "{commits} commits");
@@ -227,7 +229,7 @@ fn a_full_queue_refuses_at_once() {
         writer.submit(note(), Box::new(move |outcome| tell.send(outcome).expect("heard")));
     }
     let first = told.recv().expect("answered while the writer waits");
-    assert!(matches!(first, Err(Failure::Refused(refusal)) if refusal.code == Code::Overloaded));
+    assert!(matches!(first.outcome, Err(Failure::Refused(refusal)) if refusal.code == Code::Overloaded));
     control.open();
     assert_eq!(told.iter().take(submitted - 1).count(), submitted - 1, "everybody is answered");
 }
@@ -235,7 +237,7 @@ fn a_full_queue_refuses_at_once() {
 fn hear(writer: &Writer, command: Command) -> Outcome {
     let (tell, told) = channel();
     writer.submit(command, Box::new(move |outcome| tell.send(outcome).expect("heard")));
-    told.recv().expect("answered")
+    told.recv().expect("answered").outcome
 }
 
 fn class(outcome: Outcome) -> Option<Class> {
@@ -284,7 +286,7 @@ fn stopping_finishes_what_is_queued_and_answers_whoever_comes_later() {
     control.open();
     writer.stop();
     assert!(control.closed.load(SeqCst));
-    let refused = told.try_iter().filter(|outcome| matches!(outcome, Err(Failure::Refused(_)))).count();
+    let refused = told.try_iter().filter(|heard| matches!(heard.outcome, Err(Failure::Refused(_)))).count();
     assert_eq!(refused, 10);
     assert_eq!(class(hear(&writer, note())), Some(Class::Lost));
     assert!(writer.probe().is_err());

@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use tenure_engine::clock::{Clocks, MachineClocks};
 use tenure_engine::store::driver::{Class, StoreError};
-use tenure_engine::{Command, Engine, Failure, Info, Outcome};
+use tenure_engine::{Command, Engine, Failure, Info, Told};
 
 use super::waiters::Waiters;
 
@@ -155,28 +155,28 @@ impl App {
     }
 
     /// Asks for an operation: a question on a thread that may block, a mutation of the writer.
-    pub(super) async fn ask(self: &Arc<Self>, command: Command) -> Outcome {
+    pub(super) async fn ask(self: &Arc<Self>, command: Command) -> Told {
         if command.operation.spec().effect != Effect::Read {
             return self.submit(command).await;
         }
         let Command { operation, envelope } = command;
-        let answered = self.blocking(move |app| app.engine.read(&operation, &envelope)).await;
-        answered.unwrap_or_else(|refusal| Err(Failure::Refused(refusal)))
+        let answered = self.blocking(move |app| app.engine.ask(&operation, &envelope)).await;
+        answered.unwrap_or_else(|refusal| Err(Failure::Refused(refusal)).into())
     }
 
     /// Hands a mutation to the writer and waits for its commit.
-    async fn submit(&self, command: Command) -> Outcome {
+    async fn submit(&self, command: Command) -> Told {
         let (reply, answer) = tokio::sync::oneshot::channel();
         // A caller that has gone away does not take its command back: it asks again with the same operation id.
         let queued = self.queued.clone();
         queued.fetch_add(1, Ordering::SeqCst);
-        let tell = Box::new(move |outcome| {
+        let tell = Box::new(move |told| {
             queued.fetch_sub(1, Ordering::SeqCst);
-            drop(reply.send(outcome));
+            drop(reply.send(told));
         });
         self.engine.submit(command, tell);
         let gone = || Failure::CannotTell(StoreError::new(Class::Lost, "the writer dropped a command"));
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        answer.await.unwrap_or_else(|_| Err(gone()).into())
     }
 
     /// Does something that blocks, on a thread that may.

@@ -20,11 +20,12 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Operation;
 use tenure_core::operation::record::{EventList, ListEvents};
 use tenure_core::wire;
-use tenure_engine::Command;
+use tenure_engine::{Command, Told};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::app::App;
 use super::problem::Refused;
+use super::{at_least, response};
 
 /// How often a silent stream says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -61,6 +62,7 @@ struct Follower {
 pub(super) async fn follow(
     app: &Arc<App>,
     ask: ListEvents,
+    at_least: Option<EventCursor>,
     headers: &HeaderMap,
 ) -> Result<Response, Refused> {
     let Ok(permit) = app.followers.clone().try_acquire_owned() else {
@@ -81,12 +83,13 @@ pub(super) async fn follow(
         _permit: permit,
     };
     // The first page is asked for before anything is answered, so that a refusal is one.
-    follower.turn().await?;
+    let at = follower.turn(at_least).await?;
     let events = stream::unfold(follower, |mut follower| async {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+    let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+    Ok(response::true_at(stream, at))
 }
 
 impl Follower {
@@ -97,7 +100,7 @@ impl Follower {
                 return Some(written(&event));
             }
             self.head.mark_unchanged();
-            self.turn().await.ok()?;
+            self.turn(None).await.ok()?;
             if self.page.len() > 0 {
                 continue;
             }
@@ -109,10 +112,12 @@ impl Follower {
         }
     }
 
-    /// Turns to the next page.
-    async fn turn(&mut self) -> Result<(), Refusal> {
-        let command = Command { operation: self.ask.clone().into(), envelope: Envelope::default() };
-        let json = self.app.ask(command).await.map_err(|failure| self.app.refusal(failure))?;
+    /// Turns to the next page, and says of which state it is.
+    async fn turn(&mut self, at_least: Option<EventCursor>) -> Result<Option<EventCursor>, Refused> {
+        let envelope = Envelope { at_least, ..Envelope::default() };
+        let command = Command { operation: self.ask.clone().into(), envelope };
+        let Told { outcome, at } = at_least::ask(&self.app, command).await;
+        let json = outcome.map_err(|failure| Refused::at(self.app.refusal(failure), at))?;
         let list: EventList = serde_json::from_str(&json)
             .map_err(|_| Refusal::new(Code::CannotTell, "the record cannot be read by this version"))?;
         self.ask.after = Some(list.cursor);
@@ -120,7 +125,7 @@ impl Follower {
         // A page of text is bounded by its bytes, too.
         self.ask.limit = Some(PAGE_ROWS);
         self.page = list.events.into_iter();
-        Ok(())
+        Ok(at)
     }
 }
 

@@ -50,7 +50,10 @@ pub(super) fn envelope(spec: &Spec, headers: &HeaderMap) -> Result<Envelope, Ref
         })?),
     };
     let epoch = value::<u64>(headers, wire::EPOCH)?.map(Epoch);
-    Ok(Envelope { caller, operation_id, fence, token_hash: value(headers, wire::TOKEN_HASH)?, epoch })
+    // A write is decided on the newest state anyway.
+    let at_least = if spec.effect == Effect::Read { value(headers, wire::AT_LEAST)? } else { None };
+    let token_hash = value(headers, wire::TOKEN_HASH)?;
+    Ok(Envelope { caller, operation_id, fence, token_hash, epoch, at_least })
 }
 
 /// The revision that `If-Match` names.

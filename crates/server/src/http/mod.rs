@@ -2,6 +2,7 @@
 //! (answers, refusals, the shared state) stands in one of its own below them.
 
 mod app;
+mod at_least;
 mod attend;
 mod backup;
 mod database;

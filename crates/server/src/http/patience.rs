@@ -8,47 +8,47 @@ use tenure_core::model::limits::{RECHECK_MS, WAITERS, counted};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Effect;
 use tenure_core::rules::patience::Patience;
-use tenure_engine::{Command, Failure, Outcome};
+use tenure_engine::{Command, Failure, Told};
 use tokio::time::Instant;
 
 use super::app::App;
+use super::at_least;
 use super::waiters::{Wake, Woken};
 
 /// Asks once, or for as long as the request has patience.
-pub(super) async fn ask(app: &Arc<App>, command: Command) -> Outcome {
+pub(super) async fn ask(app: &Arc<App>, command: Command) -> Told {
     let Some(Patience { wait_ms, topic }) = command.operation.patience() else {
-        return app.ask(command).await;
+        return at_least::ask(app, command).await;
     };
     let deadline = Instant::now() + Duration::from_millis(wait_ms.unsigned_abs());
     // The place comes before the first look, so that nothing is missed between the two.
     let Some(place) = app.waiters.enter(topic) else {
         // There may be nothing to wait for.
-        return match app.ask(command).await {
-            Err(Failure::Refused(refusal)) if Patience::is_worth_it(&refusal) => {
-                Err(Failure::Refused(full()))
-            }
-            outcome => outcome,
+        let told = at_least::ask(app, command).await;
+        return match told.outcome {
+            Err(Failure::Refused(refusal)) if Patience::is_worth_it(&refusal) => refused(full()),
+            _ => told,
         };
     };
     let takes = command.operation.spec().effect != Effect::Read;
     let mut stopping = app.stop().subscribe();
     let mut wake: Option<Wake> = None;
     loop {
-        let outcome = app.ask(command.clone()).await;
-        match (&outcome, wake.take()) {
+        let told = at_least::ask(app, command.clone()).await;
+        match (&told.outcome, wake.take()) {
             (Ok(_), Some(wake)) if takes && place.is_for_one_project() => wake.used(),
             (Ok(_), Some(wake)) if !takes => wake.told(),
             // Whoever is next may be able to take what this one could not, or did not.
             (_, unused) => drop(unused),
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        match &outcome {
+        match &told.outcome {
             Err(Failure::Refused(refusal)) if !left.is_zero() && Patience::is_worth_it(refusal) => {}
-            _ => return outcome,
+            _ => return told,
         }
         let _at_rest = app.rest();
         let woken = tokio::select! {
-            _ = stopping.wait_for(|stop| *stop) => return Err(Failure::Refused(closing())),
+            _ = stopping.wait_for(|stop| *stop) => return refused(closing()),
             woken = place.woken(left.min(Duration::from_millis(RECHECK_MS))) => woken,
         };
         match woken {
@@ -58,6 +58,10 @@ pub(super) async fn ask(app: &Arc<App>, command: Command) -> Outcome {
             Woken::ByTime => commit_the_time(app).await,
         }
     }
+}
+
+fn refused(refusal: Refusal) -> Told {
+    Err(Failure::Refused(refusal)).into()
 }
 
 fn closing() -> Refusal {

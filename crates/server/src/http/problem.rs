@@ -3,26 +3,37 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use tenure_core::model::ids::EventCursor;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 use tenure_core::wire;
+
+use super::response;
 
 /// A refusal on its way out. HTTP sometimes has a more exact status than the code's own.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) refusal: Refusal,
     pub(super) status: Option<StatusCode>,
+    /// The last event of the state that it is true of, if one was looked at.
+    pub(super) at: Option<EventCursor>,
 }
 
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
-        Self { refusal, status: None }
+        Self::at(refusal, None)
     }
 }
 
 impl Refused {
+    /// A refusal that a state is behind, with the last event of that.
+    pub(super) fn at(refusal: Refusal, at: Option<EventCursor>) -> Self {
+        Self { refusal, status: None, at }
+    }
+
     /// A request that HTTP itself has a status for.
     pub(super) fn with_status(status: StatusCode, detail: impl Into<String>, next: &str) -> Self {
-        Self { refusal: Refusal::new(Code::InvalidInput, detail).next(next), status: Some(status) }
+        let refusal = Refusal::new(Code::InvalidInput, detail).next(next);
+        Self { refusal, status: Some(status), at: None }
     }
 }
 
@@ -44,7 +55,7 @@ impl IntoResponse for Refused {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        response
+        response::true_at(response, self.at)
     }
 }
 

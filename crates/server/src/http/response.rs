@@ -1,9 +1,10 @@
 //! Answers that go well: JSON, and the revision of a single record as its ETag.
 
 use axum::body::Body;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use tenure_core::model::ids::EventCursor;
 use tenure_core::wire;
 
 /// An answer that is no operation's.
@@ -26,6 +27,15 @@ pub(super) fn tagged(text: String) -> Response {
     let mut response = json(text);
     if let Some(Ok(tag)) = revision.map(|revision| HeaderValue::from_str(&format!("\"{revision}\""))) {
         response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+/// The answer with the last event of the state that it is true of.
+pub(super) fn true_at(mut response: Response, at: Option<EventCursor>) -> Response {
+    let event = at.and_then(|at| HeaderValue::from_str(&at.to_string()).ok());
+    if let (Some(event), Ok(name)) = (event, HeaderName::try_from(wire::EVENT)) {
+        response.headers_mut().insert(name, event);
     }
     response
 }

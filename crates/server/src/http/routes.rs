@@ -14,7 +14,7 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Spec;
 use tenure_core::operation::catalog::{self, AnyOperation, Entry};
 use tenure_core::wire;
-use tenure_engine::Command;
+use tenure_engine::{Command, Told};
 
 use super::app::App;
 use super::attend::Asked;
@@ -99,11 +99,12 @@ async fn answer(
     if let AnyOperation::ListEvents(events) = &operation
         && follow::is_wanted(&parts.headers)
     {
-        return follow::follow(app, events.clone(), &parts.headers).await;
+        return follow::follow(app, events.clone(), envelope.at_least, &parts.headers).await;
     }
-    let outcome = patience::ask(app, Command { operation, envelope }).await;
-    let json = outcome.map_err(|failure| app.refusal(failure))?;
-    Ok(if route.is_revised { response::tagged(json) } else { response::json(json) })
+    let Told { outcome, at } = patience::ask(app, Command { operation, envelope }).await;
+    let json = outcome.map_err(|failure| Refused::at(app.refusal(failure), at))?;
+    let answer = if route.is_revised { response::tagged(json) } else { response::json(json) };
+    Ok(response::true_at(answer, at))
 }
 
 /// Adds to the body's fields what path, query and `If-Match` say.

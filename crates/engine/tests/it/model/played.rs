@@ -140,6 +140,7 @@ impl Both {
             }),
             operation_id: Some(own),
             epoch: None,
+            at_least: None,
         };
         Command { operation: what.operation(agent, request), envelope }
     }

@@ -85,10 +85,11 @@ fn add_body(described: &mut Value, fields: &Map<String, Value>, required: &BTree
 /// The answer, and every refusal that the operation can return, by status.
 fn responses(entry: &Entry, answer: &Value) -> Value {
     let mut done = done(answer);
+    done["headers"] = json!({ wire::EVENT: event() });
     if Fields::revised(entry) {
-        done["headers"] = json!({ "ETag": {
+        done["headers"]["ETag"] = json!({
             "description": "The revision of the task or project, in quotes.", "schema": { "type": "string" },
-        } });
+        });
     }
     if entry.spec.name == follow::OPERATION {
         done["content"][wire::EVENT_STREAM] = json!({ "schema": {
@@ -102,6 +103,16 @@ fn responses(entry: &Entry, answer: &Value) -> Value {
         responses.insert(status, refused(&codes));
     }
     Value::Object(responses)
+}
+
+/// The header that tells of which state an answer is.
+fn event() -> Value {
+    json!({
+        "description": "The last event of the committed state that the answer is true of; of a change, of the commit that \
+            holds it. Given to another question as `Tenure-At-Least`, on this server or another one of the fleet, that \
+            question sees the same or what came after.",
+        "schema": { "type": "string", "pattern": "^[0-9]+-[0-9]+$" },
+    })
 }
 
 /// The schema that a reference names, or the schema itself.

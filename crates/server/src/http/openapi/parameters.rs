@@ -15,8 +15,9 @@ pub(super) fn of(entry: &Entry, has_revision: bool) -> Vec<Value> {
     if spec.access != Access::Anyone {
         names.extend([wire::SESSION, wire::PROOF]);
     }
-    if spec.effect != Effect::Read {
-        names.push(wire::IDEMPOTENCY_KEY);
+    match spec.effect {
+        Effect::Read => names.push(wire::AT_LEAST),
+        Effect::Write | Effect::Light => names.push(wire::IDEMPOTENCY_KEY),
     }
     if spec.fencing != Fencing::None {
         names.extend([wire::ATTEMPT, wire::LEASE, wire::EPOCH]);
@@ -36,6 +37,7 @@ pub(super) fn of(entry: &Entry, has_revision: bool) -> Vec<Value> {
 /// What each header means, once.
 pub(super) fn all() -> Value {
     let secret = json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" });
+    let cursor = json!({ "type": "string", "pattern": "^[0-9]+-[0-9]+$" });
     let name = json!({ "type": "string", "maxLength": 64 });
     let rows = [
         (wire::PROTOCOL_HEADER, false, "The protocol that the client speaks.", json!({ "type": "integer" })),
@@ -73,10 +75,17 @@ pub(super) fn all() -> Value {
             secret,
         ),
         (
+            wire::AT_LEAST,
+            false,
+            "An event, as `Tenure-Event` of an earlier answer told it: the question is answered from a state that has it, or \
+             refused as `behind` when the store does not come there in time.",
+            cursor.clone(),
+        ),
+        (
             wire::LAST_EVENT_ID,
             false,
             "For a stream of events: the id of the last one that was seen. It counts before `after`.",
-            json!({ "type": "string", "pattern": "^[0-9]+-[0-9]+$" }),
+            cursor,
         ),
         (
             "If-Match",
