@@ -4,10 +4,11 @@
 //! got a whole answer ends as [`Failure::CannotTell`].
 
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tenure_core::model::ids::EventCursor;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 use tenure_core::operation::Spec;
 use tenure_core::wire;
@@ -64,7 +65,13 @@ pub struct Client {
     retry: Retry,
     patience: Duration,
     fleet: OnceLock<String>,
+    /// The newest event that an answer told. No later question is answered from a state that lacks it, also where another
+    /// server answers, so whoever has written reads it.
+    newest: Mutex<Option<EventCursor>>,
 }
+
+/// What came back: the last event of the state that it is true of, and the answer or why there is none.
+type Heard<T> = (Option<EventCursor>, Result<T, Failure>);
 
 /// A call without an answer.
 #[derive(Debug)]
@@ -101,6 +108,7 @@ impl Client {
             retry: Retry::default(),
             patience: Duration::MAX,
             fleet: OnceLock::new(),
+            newest: Mutex::default(),
         }
     }
 
@@ -159,7 +167,7 @@ impl Client {
     pub fn backup(&self, file: &str, replace: bool) -> Result<Vec<u8>, Failure> {
         let target = format!("{}{}", wire::API, wire::BACKUPS);
         let body = serde_json::json!({ "file": file, "replace": replace }).to_string();
-        let route = Route { method: "POST", target, body: Some(body) };
+        let route = Route { method: "POST", target, body: Some(body), is_question: false };
         self.exchange(&route, &[], LONG_PATIENCE).map_err(|unanswered| of_backup(unanswered, file))
     }
 
@@ -170,24 +178,62 @@ impl Client {
         headers: &[(&str, &str)],
         patience: Duration,
     ) -> Result<Vec<u8>, Unanswered> {
-        let headers = with_protocol(headers);
         let start = self.start.as_ref();
         let patience = patience.min(self.patience);
         self.persist(route, patience, start, self.retry.repetitions, |left| {
-            self.wire.send(route, &headers, left).map(interpret)
+            self.send(route, headers, |headers| {
+                let reply = self.wire.send(route, headers, left)?;
+                Ok((reply.at, interpret(reply)))
+            })
         })
+    }
+
+    /// Sends a request, a question with the newest event that was heard of. Where that is of an epoch that is over, as the
+    /// refusal tells, the question is asked of the present one.
+    fn send<T>(
+        &self,
+        route: &Route,
+        headers: &[(&str, &str)],
+        send: impl Fn(&[(&str, &str)]) -> Result<Heard<T>, Cut>,
+    ) -> Result<Result<T, Failure>, Cut> {
+        loop {
+            let wanted = self.newest().filter(|_| route.is_question);
+            let text = wanted.map(|wanted| wanted.to_string());
+            let mut headers = with_protocol(headers);
+            headers.extend(text.as_deref().map(|text| (wire::AT_LEAST, text)));
+            let (at, answer) = send(&headers)?;
+            self.hear(at);
+            let is_over = answer.as_ref().is_err_and(|failure| failure.code() == Code::EpochChanged);
+            if !is_over || wanted.is_none() || self.newest() == wanted {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// The newest event that was heard of: who goes on with another server tells it to the client of that one.
+    pub fn newest(&self) -> Option<EventCursor> {
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps in mind an event that was heard of. Later questions are answered from states that have it.
+    pub fn hear(&self, at: Option<EventCursor>) {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        *newest = (*newest).max(at);
     }
 
     /// Sends a question whose answer is read as it comes, and is of this media type. `starts` says whether a daemon is
     /// started if none runs; without that it is asked once, and whoever asks rests as it likes.
     pub(crate) fn open(&self, route: &Route, media: &str, starts: bool) -> Result<Stream, Failure> {
-        let headers = with_protocol(&[("Accept", media)]);
         let start = self.start.as_ref().filter(|_| starts);
         let patience = if media == wire::EVENT_STREAM { CALL_PATIENCE } else { LONG_PATIENCE };
         let repetitions = if starts { self.retry.repetitions } else { 0 };
         let opened = self.persist(route, patience, start, repetitions, |left| {
-            let opened = self.wire.open(route, &headers, media, left)?;
-            Ok(opened.map_err(|reply| refused(&reply)))
+            self.send(route, &[("Accept", media)], |headers| {
+                Ok(match self.wire.open(route, headers, media, left)? {
+                    Ok(stream) => (stream.at, Ok(stream)),
+                    Err(reply) => (reply.at, Err(refused(&reply))),
+                })
+            })
         });
         Ok(opened?)
     }
@@ -341,11 +387,12 @@ fn is_info(route: &Route) -> bool {
 
 /// Asks the daemon to go, idle or not as the body says.
 fn shutdown(body: &str) -> Route {
-    Route { method: "POST", target: format!("{}/shutdown", wire::API), body: Some(body.to_owned()) }
+    let target = format!("{}/shutdown", wire::API);
+    Route { method: "POST", target, body: Some(body.to_owned()), is_question: false }
 }
 
 fn question(target: &str) -> Route {
-    Route { method: "GET", target: target.to_owned(), body: None }
+    Route { method: "GET", target: target.to_owned(), body: None, is_question: false }
 }
 
 /// How long a call may take in all: longer where it says how long it waits.

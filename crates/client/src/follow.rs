@@ -42,6 +42,7 @@ impl Client {
                     continue;
                 }
                 question.after = Some(cursor);
+                self.hear(Some(cursor));
                 if each(&event, &data).is_break() {
                     return Ok(());
                 }

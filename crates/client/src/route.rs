@@ -4,7 +4,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 use tenure_core::model::limits::TARGET_BYTES;
 use tenure_core::model::refusal::{Code, Refusal};
-use tenure_core::operation::{Method, Spec};
+use tenure_core::operation::{Effect, Method, Spec};
 use tenure_core::wire;
 
 /// Everything but the unreserved characters of RFC 3986.
@@ -19,6 +19,8 @@ pub struct Route {
     pub target: String,
     /// The JSON body, where the method has one.
     pub body: Option<String>,
+    /// Whether it asks of the fleet's state, and changes nothing.
+    pub is_question: bool,
 }
 
 /// The route of one request. One whose path and query are too long for the wire is refused before it is sent.
@@ -38,7 +40,7 @@ pub fn route(spec: &Spec, input: &Value) -> Result<Route, Refusal> {
         target.push_str(&query(&fields));
         check(&target, input, |_| true)?;
     }
-    Ok(Route { method, target, body })
+    Ok(Route { method, target, body, is_question: spec.effect == Effect::Read })
 }
 
 /// Refuses what is too long, and names the longest of the fields that are part of it.
@@ -60,12 +62,12 @@ fn check(target: &str, input: &Value, is_part: impl Fn(&str) -> bool) -> Result<
 }
 
 impl Route {
-    /// A question that is no operation, below the API's path.
+    /// What is asked of the daemon and is no operation, below the API's path.
     pub fn get(path: &str, fields: &Value) -> Result<Self, Refusal> {
         let query = fields.as_object().map(query).unwrap_or_default();
         let target = format!("{}{path}{query}", wire::API);
         check(&target, fields, |_| true)?;
-        Ok(Self { method: "GET", target, body: None })
+        Ok(Self { method: "GET", target, body: None, is_question: false })
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use tenure_core::model::ids::EventCursor;
 use tenure_core::model::limits::TARGET_BYTES;
 use tenure_core::wire;
 use ureq::http;
@@ -39,12 +40,16 @@ pub struct Reply {
     pub status: u16,
     /// How long to wait before the request is sent again, if that was said.
     pub retry_after: Option<Duration>,
+    /// The last event of the state that it is true of, if that was said.
+    pub at: Option<EventCursor>,
     /// The body as it came.
     pub body: Vec<u8>,
 }
 
 /// An answer as it comes.
 pub struct Stream {
+    /// The last event of the state that it begins with, if that was said.
+    pub at: Option<EventCursor>,
     /// How long it is, if that was said.
     pub bytes: Option<u64>,
     /// What comes.
@@ -102,8 +107,8 @@ impl Wire {
             if response.body().mime_type() != Some(media) {
                 return Err(Cut::Uncertain(format!("what answered sends no {media}")));
             }
-            let bytes = response.body().content_length();
-            return Ok(Ok(Stream { bytes, reader: response.into_body().into_reader() }));
+            let (at, bytes) = (at(&response), response.body().content_length());
+            return Ok(Ok(Stream { at, bytes, reader: response.into_body().into_reader() }));
         }
         whole(response).map(Err)
     }
@@ -156,8 +161,13 @@ enum Within {
 fn whole(mut response: http::Response<ureq::Body>) -> Result<Reply, Cut> {
     let header = response.headers().get(http::header::RETRY_AFTER);
     let retry_after = header.and_then(|header| header.to_str().ok()).and_then(pause::stated);
+    let at = at(&response);
     let body = response.body_mut().with_config().limit(REPLY_BYTES).read_to_vec().map_err(cut)?;
-    Ok(Reply { status: response.status().as_u16(), retry_after, body })
+    Ok(Reply { status: response.status().as_u16(), retry_after, at, body })
+}
+
+fn at(response: &http::Response<ureq::Body>) -> Option<EventCursor> {
+    response.headers().get(wire::EVENT)?.to_str().ok()?.parse().ok()
 }
 
 fn cut(error: ureq::Error) -> Cut {

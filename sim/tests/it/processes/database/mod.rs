@@ -3,6 +3,7 @@
 //! Each test lets agents work at the servers while something is done, and then counts their logs against the store. Where
 //! the database comes back, it tells how long it took from there to the next acknowledged mutation.
 
+mod at_least;
 mod clocks;
 mod connections;
 mod failover;
