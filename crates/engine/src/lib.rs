@@ -216,6 +216,14 @@ impl Engine {
         self.open.home.shared().map_or_else(|| Ok(Vec::new()), |address| checkup::look(address))
     }
 
+    /// Whether what is acknowledged survives the loss of the database's primary, where the store is in a database.
+    pub fn standby(&self) -> Result<Option<Finding>, StoreError> {
+        if self.open.home.shared().is_none() {
+            return Ok(None);
+        }
+        self.open.readers.ask(|driver, _| checkup::standby(driver)).map(Some)
+    }
+
     /// Commits nothing but the time: the store can be written to.
     pub fn probe(&self) -> Result<(), StoreError> {
         self.open.writer.probe()

@@ -3,6 +3,7 @@
 
 mod backups;
 mod chain;
+mod checkups;
 mod commits;
 mod copying;
 mod digest;

@@ -288,7 +288,7 @@ fn finding(engine: &Engine, name: &str) -> (Option<bool>, String) {
 fn what_a_fleet_stands_on_is_looked_at() {
     let place = Place::new();
     let a = place.server("a");
-    for name in ["version", "encoding", "collation", "rights", "isolation", "pooling"] {
+    for name in ["version", "writing", "encoding", "collation", "rights", "isolation", "pooling"] {
         let (is_good, found) = finding(&a, name);
         assert_eq!(is_good, Some(true), "{name}: {found}");
     }

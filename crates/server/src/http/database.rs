@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tenure_core::model::refusal::Refusal;
 use tenure_engine::Failure;
-use tenure_engine::store::postgres::checkup::Finding;
 
 use super::app::App;
+use super::finding::Looked;
 use super::problem::Refused;
 use super::response;
 
@@ -27,28 +27,14 @@ pub(super) struct Checkup {
     findings: Vec<Looked>,
 }
 
-/// One thing that was looked at.
-#[derive(Serialize, JsonSchema)]
-struct Looked {
-    /// What it is.
-    name: &'static str,
-    /// Whether it is as it must be; nothing where it is only told.
-    ok: Option<bool>,
-    /// What was found.
-    found: String,
-    /// What to do about it, where there is something.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<&'static str>,
-}
-
-/// Looks at the database, one look at a time.
+/// Looks at the database, one look at a time. Also at one that no question can be asked of any more.
 pub(super) async fn look(State(app): State<Arc<App>>) -> Result<Response, Refused> {
-    let looked = app.in_turn(|app| Ok((app.engine.info()?, app.engine.checkup()?))).await?;
-    let (info, findings) = looked.map_err(|error| {
+    let looked = app.in_turn(|app| app.engine.checkup()).await?;
+    let findings = looked.map_err(|error| {
         app.store_failed(&error);
         Refusal::from(Failure::from(error))
     })?;
-    let told = |Finding { name, is_good, found, next }| Looked { name, ok: is_good, found, next };
-    let findings = findings.into_iter().map(told).collect();
-    Ok(response::answer(&Checkup { place: info.place, database: info.database, findings }))
+    let findings = findings.into_iter().map(Looked::from).collect();
+    let (place, database) = (app.store.place.clone(), app.store.database.clone());
+    Ok(response::answer(&Checkup { place, database, findings }))
 }

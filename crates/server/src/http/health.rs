@@ -17,8 +17,10 @@ use tenure_core::wire;
 use tenure_engine::Failure;
 use tenure_engine::clock::{Clocks, MachineClocks};
 use tenure_engine::store::driver::{Class, StoreError};
+use tenure_engine::store::postgres::checkup::Finding;
 
 use super::app::App;
+use super::finding::Looked;
 use super::problem::Refused;
 use super::{request, response};
 
@@ -44,6 +46,8 @@ pub(super) struct Readiness {
     fleet_time: FleetTime,
     /// How much room is left where the store is.
     disk_free_bytes: Option<u64>,
+    /// Whether what is acknowledged survives the loss of the database's primary; nothing for a store in a file.
+    standby: Option<Looked>,
 }
 
 /// Say which program this is
@@ -134,19 +138,12 @@ pub(super) async fn alive() -> Response {
 
 /// Whether a write works now, and what else decides whether it will soon.
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refused> {
-    let asked = |app: &App| (app.probe().and_then(|()| app.engine.info()), disk_free_bytes(app));
-    let (store, disk_free_bytes) = app.blocking(asked).await?;
-    let store = store.map_err(|error| {
-        app.store_failed(&error);
-        let next = if error.class == Class::Corrupt {
-            StoreError::DAMAGED
-        } else {
-            "look at the daemon's log and the room left on its disk"
-        };
-        Refusal::new(Code::CannotTell, "a write probe of the store failed")
-            .next(next)
-            .fact("disk_free_bytes", disk_free_bytes)
-    })?;
+    let asked = |app: &App| {
+        let found = || Ok((app.engine.info()?, app.engine.standby()?));
+        (app.probe().and_then(|()| found()).map_err(|error| unready(app, &error)), disk_free_bytes(app))
+    };
+    let (found, disk_free_bytes) = app.blocking(asked).await?;
+    let (store, standby) = found.map_err(|refusal| refusal.fact("disk_free_bytes", disk_free_bytes))?;
     Ok(response::answer(&Readiness {
         ready: true,
         schema: store.schema,
@@ -154,7 +151,28 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Refus
         event: store.event,
         fleet_time: store.fleet_time,
         disk_free_bytes,
+        standby: standby.map(Looked::from),
     }))
+}
+
+/// Why a write does not work, as far as the store itself or its database tells.
+fn unready(app: &App, error: &StoreError) -> Refusal {
+    app.store_failed(error);
+    let refusal = Refusal::new(Code::CannotTell, "a write probe of the store failed");
+    if error.class == Class::Corrupt {
+        return refusal.next(StoreError::DAMAGED);
+    }
+    let found = app.engine.checkup().unwrap_or_default();
+    let hinders = |finding: &Finding| matches!(finding.name, "writing" | "rights" | "standby");
+    let amiss = found.into_iter().filter(|finding| finding.is_good == Some(false) && hinders(finding));
+    let told = amiss.fold(refusal, |mut refusal, finding| {
+        refusal.detail += &format!("; {}: {}", finding.name, finding.found);
+        match finding.next {
+            Some(next) => refusal.next(next),
+            None => refusal,
+        }
+    });
+    told.next("look at the daemon's log and the room left on its disk")
 }
 
 fn disk_free_bytes(app: &App) -> Option<u64> {

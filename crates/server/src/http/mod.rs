@@ -8,6 +8,7 @@ mod backup;
 mod database;
 mod export;
 mod fields;
+mod finding;
 mod follow;
 mod headers;
 mod health;

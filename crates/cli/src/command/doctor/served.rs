@@ -49,8 +49,17 @@ pub fn checks(context: &Context) -> Result<Vec<Check>, Stop> {
 impl Finding {
     fn check(self) -> Check {
         // The names of this version's checks; a newer server's others are told under one.
-        let known =
-            ["version", "encoding", "collation", "rights", "isolation", "durability", "standby", "pooling"];
+        let known = [
+            "version",
+            "writing",
+            "encoding",
+            "collation",
+            "rights",
+            "isolation",
+            "durability",
+            "standby",
+            "pooling",
+        ];
         let name = known.into_iter().find(|name| *name == self.name);
         let found = if name.is_some() { self.found } else { format!("{}: {}", self.name, self.found) };
         let name = match name {

@@ -148,6 +148,13 @@ impl Address {
         self.config.get_hosts().iter().enumerate().map(one).collect()
     }
 
+    /// The same, also for a database that cannot be written to: whoever asks why it cannot must reach it.
+    pub(super) fn read_only(&self) -> Self {
+        let mut config = self.config.clone();
+        config.target_session_attrs(TargetSessionAttrs::Any);
+        Self { config, ..self.clone() }
+    }
+
     /// The same address at other hosts.
     fn with_hosts_of(&self, mut config: Config) -> Self {
         let from = &self.config;

@@ -50,11 +50,19 @@ fn refuse(finding: Finding) -> Result<(), StoreError> {
     }
 }
 
-/// Looks at everything that decides whether the promises hold here.
+/// Looks at everything that decides whether the promises hold here. Of a database that cannot be written to, there is
+/// nothing else to tell.
 pub fn look(address: &Address) -> Result<Vec<Finding>, StoreError> {
-    let mut one = Postgres::open(address, Role::Reader)?;
+    let mut one = match Postgres::open(address, Role::Reader) {
+        Ok(one) => one,
+        Err(error) => {
+            let findings = address.hosts().iter().find_map(|host| only_read(&host.read_only()).ok());
+            return findings.ok_or(error);
+        }
+    };
     Ok(vec![
         version(&mut one)?,
+        writing(&mut one)?,
         encoding(&mut one)?,
         collation(&mut one)?,
         rights(&mut one)?,
@@ -65,10 +73,31 @@ pub fn look(address: &Address) -> Result<Vec<Finding>, StoreError> {
     ])
 }
 
+/// What there is to tell of a database that cannot be written to.
+fn only_read(host: &Address) -> Result<Vec<Finding>, StoreError> {
+    let mut one = Postgres::open(host, Role::Reader)?;
+    Ok(vec![version(&mut one)?, writing(&mut one)?])
+}
+
 fn version(one: &mut Postgres) -> Result<Finding, StoreError> {
     let number: i64 = one.setting("server_version_num")?.parse().unwrap_or_default();
     let found = one.version()?;
     Ok(Finding::judged("version", number / 10_000 >= VERSION_MIN, found, "use PostgreSQL 15 or newer"))
+}
+
+/// Whether it takes writes. Our own connections for questions do not ask for it, so what others get is looked at.
+fn writing(one: &mut Postgres) -> Result<Finding, StoreError> {
+    let sql = "SELECT CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END, \
+        (SELECT count(*) FROM pg_settings WHERE name = 'default_transaction_read_only' AND reset_val = 'on')";
+    let (found, next) = match numbers(one, sql)? {
+        [0, 0] => ("the database takes writes", ""),
+        [0, _] => ("default_transaction_read_only is on", "set default_transaction_read_only to off"),
+        [_, _] => (
+            "it is a standby and follows another server",
+            "name the primary in the address, or promote this one",
+        ),
+    };
+    Ok(Finding::judged("writing", next.is_empty(), found, next))
 }
 
 fn encoding(one: &mut Postgres) -> Result<Finding, StoreError> {
@@ -81,7 +110,7 @@ fn encoding(one: &mut Postgres) -> Result<Finding, StoreError> {
 fn collation(one: &mut Postgres) -> Result<Finding, StoreError> {
     let sql = "SELECT count(*), coalesce(sum(CASE WHEN collation_name = 'C' THEN 0 ELSE 1 END), 0) \
         FROM information_schema.columns WHERE table_schema = current_schema() AND data_type = 'text'";
-    let (all, foreign) = two(one, sql)?;
+    let [all, foreign] = numbers(one, sql)?;
     let found = format!("{} of {all} text columns are ordered by their bytes", all - foreign);
     Ok(Finding::judged("collation", foreign == 0, found, "restore the schema from a dump without changes"))
 }
@@ -92,7 +121,7 @@ fn rights(one: &mut Postgres) -> Result<Finding, StoreError> {
         AND has_schema_privilege(current_schema(), 'CREATE') THEN 1 ELSE 0 END, \
         (SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = current_schema() \
          AND NOT pg_has_role(tableowner, 'USAGE'))";
-    let (may, foreign) = two(one, sql)?;
+    let [may, foreign] = numbers(one, sql)?;
     let found = match (may, foreign) {
         (1, 0) => "the user owns the schema's tables and may make more".to_owned(),
         (1, foreign) => format!("{foreign} tables belong to somebody else"),
@@ -134,13 +163,24 @@ fn durability(one: &mut Postgres) -> Result<Finding, StoreError> {
 }
 
 /// Whether what is acknowledged survives the loss of the primary.
-fn standby(one: &mut Postgres) -> Result<Finding, StoreError> {
-    let sql = "SELECT count(*), coalesce(sum(CASE WHEN sync_state IN ('sync', 'quorum') THEN 1 ELSE 0 END), 0) \
-        FROM pg_stat_replication";
-    let (all, synchronous) = two(one, sql)?;
-    let wanted = one.setting("synchronous_standby_names")?;
+pub fn standby(one: &mut dyn Driver) -> Result<Finding, StoreError> {
+    let sql = "SELECT count(*), \
+        coalesce(sum(CASE WHEN sync_state IN ('sync', 'quorum') THEN 1 ELSE 0 END), 0), \
+        coalesce(sum(CASE WHEN sync_state IS NULL THEN 1 ELSE 0 END), 0) FROM pg_stat_replication";
+    let [all, synchronous, hidden] = numbers(one, sql)?;
+    let mut wanted = String::new();
+    one.query("SELECT current_setting('synchronous_standby_names')", &[], &mut |row| {
+        Fields::of(row).text()?.clone_into(&mut wanted);
+        Ok(())
+    })?;
     let name = "standby";
     Ok(match (wanted.is_empty(), synchronous) {
+        (false, 0) if hidden > 0 => Finding {
+            name,
+            is_good: None,
+            found: format!("{hidden} of {all} standbys do not show this user whether they are synchronous"),
+            next: Some("GRANT pg_read_all_stats to the user, to be told"),
+        },
         (false, 0) => Finding::judged(
             name,
             false,
@@ -186,13 +226,15 @@ fn pooling(address: &Address) -> Result<Finding, StoreError> {
     Ok(Finding::judged("pooling", is_good, found, next))
 }
 
-/// The two numbers of the one row that answers a question.
-fn two(one: &mut Postgres, sql: &str) -> Result<(i64, i64), StoreError> {
-    let mut numbers = (0, 0);
+/// The numbers of the one row that answers a question.
+fn numbers<const N: usize>(one: &mut dyn Driver, sql: &str) -> Result<[i64; N], StoreError> {
+    let mut numbers = [0; N];
     one.query(sql, &[] as &[Value<'_>], &mut |row| {
         let mut fields = Fields::of(row);
-        numbers = (fields.integer()?, fields.integer()?);
-        Ok(())
+        numbers.iter_mut().try_for_each(|number| {
+            *number = fields.integer()?;
+            Ok(())
+        })
     })?;
     Ok(numbers)
 }

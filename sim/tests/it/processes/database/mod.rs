@@ -8,6 +8,7 @@ mod clocks;
 mod connections;
 mod failover;
 mod full_disk;
+mod readiness;
 mod restarts;
 mod silence;
 mod standstill;
