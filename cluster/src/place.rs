@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use rustix::process::getuid;
 
-/// Where Debian keeps the programs of each version.
-const VERSIONS: &str = "/usr/lib/postgresql";
+use crate::version::{self, Version};
+
 /// The user that runs a server which refuses to run as root: nobody.
 const NOBODY: u32 = 65_534;
 /// How long a program may take that comes to an end by itself, in seconds: a server that stands still answers none.
@@ -17,47 +17,30 @@ const PATIENCE: &str = "30";
 /// What the data folder of a new cluster is copied from, so that one is made in no time.
 const TEMPLATE: &str = "tenure-postgres-template";
 
-/// The versions that are there, the newest last.
-#[must_use]
-pub fn versions() -> Vec<u32> {
-    let found = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
-    let mut versions: Vec<u32> = found
-        .filter(|version| version.path().join("bin/postgres").is_file())
-        .filter_map(|version| version.file_name().to_str()?.parse().ok())
-        .collect();
-    versions.sort_unstable();
-    versions
-}
-
 /// The programs of one version, and a folder that whoever runs them can use.
 #[derive(Debug)]
 pub struct Place {
-    programs: PathBuf,
-    version: u32,
+    version: Version,
     folder: tempfile::TempDir,
 }
 
 impl Place {
     /// A place for a new cluster of the newest version.
     pub fn newest() -> Result<Self, String> {
-        let newest = versions().pop().ok_or_else(|| {
-            format!("no PostgreSQL is below {VERSIONS}: install it (Debian's package is `postgresql`)")
-        })?;
-        Self::of(newest)
+        Self::of(version::newest()?)
     }
 
     /// A place for a new cluster of one version.
-    pub fn of(version: u32) -> Result<Self, String> {
+    pub fn of(version: Version) -> Result<Self, String> {
         Self::below(&std::env::temp_dir(), version)
     }
 
     /// The same below a folder, e.g. of a disk of its own, that everybody may pass.
-    pub fn below(parent: &Path, version: u32) -> Result<Self, String> {
-        let programs = Path::new(VERSIONS).join(version.to_string()).join("bin");
+    pub fn below(parent: &Path, version: Version) -> Result<Self, String> {
         let folder = tempfile::Builder::new().prefix("tenure-pg-").tempdir_in(parent);
         let folder = folder.map_err(|error| format!("a folder for PostgreSQL: {error}"))?;
         own(folder.path())?;
-        Ok(Self { programs, version, folder })
+        Ok(Self { version, folder })
     }
 
     /// The folder. The socket is in it.
@@ -68,28 +51,48 @@ impl Place {
 
     /// The version of its programs.
     #[must_use]
-    pub fn version(&self) -> u32 {
-        self.version
+    pub fn version(&self) -> &Version {
+        &self.version
     }
 
     /// One of its programs, run by who may run it, that ends with the caller.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
-        self.guarded(self.programs.join(program))
+        self.guarded(self.programs().join(program))
     }
 
     /// The same for a program that comes to an end by itself. One that does not is ended.
     pub(crate) fn tool(&self, program: &str) -> Command {
         let mut command = self.guarded("timeout");
-        command.args(["--kill-after", "5", PATIENCE]).arg(self.programs.join(program));
+        command.args(["--kill-after", "5", PATIENCE]).arg(self.programs().join(program));
         command
+    }
+
+    /// The program that runs statements on the server whose socket in this folder has that port in its name.
+    pub(crate) fn psql(&self, port: u16, statements: &str) -> Command {
+        let mut psql = self.tool("psql");
+        psql.arg("--host").arg(self.folder());
+        psql.args(["--port", &port.to_string(), "--username", "tenure", "--dbname", "postgres"]);
+        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]);
+        psql.args(["--command", statements]);
+        psql
+    }
+
+    /// The folder of its programs.
+    pub(crate) fn programs(&self) -> &Path {
+        &self.version.programs
     }
 
     /// Another program, run in the same way.
     #[must_use]
     pub fn guarded(&self, program: impl AsRef<OsStr>) -> Command {
+        self.guarded_by("INT", program)
+    }
+
+    /// The same for a program that wants to be asked to end in its own way.
+    pub(crate) fn guarded_by(&self, signal: &str, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "INT"]);
+        command.args(["--pdeathsig", signal]);
         if getuid().is_root() {
             command.args(["--reuid", &NOBODY.to_string(), "--regid", &NOBODY.to_string(), "--clear-groups"]);
         }
@@ -102,7 +105,7 @@ impl Place {
     /// Makes a cluster's data folder `name` within the place, or copies one that was made before.
     pub fn make_data(&self, name: &str) -> Result<PathBuf, String> {
         let template =
-            std::env::temp_dir().join(format!("{TEMPLATE}-{}-{}", getuid().as_raw(), self.version));
+            std::env::temp_dir().join(format!("{TEMPLATE}-{}-{}", getuid().as_raw(), self.version.number));
         if !template.join("PG_VERSION").exists() {
             let made = self.initialise("template")?;
             // Somebody else may have been faster, with the same.

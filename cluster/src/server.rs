@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::authority::Authority;
 use crate::place::{Place, run};
 use crate::processes::{self, Still};
+use crate::version::versions;
 
 /// How long a server may take to answer first, and to go.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,9 +22,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The port in the socket's name of a server that does not listen elsewhere.
 const PORT: u16 = 5432;
 /// Where a server listens that is asked to.
-const LOOPBACK: &str = "127.0.0.1";
+pub(crate) const LOOPBACK: &str = "127.0.0.1";
 /// Ports of servers: none of them is handed out for a connection while its server is down.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// What a server says that cannot encrypt, whatever it is told.
+const BUILT_WITHOUT_TLS: &str = "SSL is not supported by this build";
 
 /// How a server ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,13 +72,21 @@ impl Cluster {
         Self::serving(place, data, true, settings)
     }
 
-    /// Starts a server that also listens on the loopback, and proves there to be a host by what an authority has signed.
+    /// Starts a server that also listens on the loopback, and proves there to be a host by what an authority has signed: of
+    /// the newest version that was built to do so.
     pub fn encrypted(authority: &Authority, host: &str, settings: &[&str]) -> Result<Self, String> {
-        let place = Place::newest()?;
-        let identity = authority.identity(host, place.folder())?;
-        let certificate = format!("ssl_cert_file={}", identity.certificate.display());
-        let key = format!("ssl_key_file={}", identity.key.display());
-        Self::listening_at(place, &[settings, &["ssl=on", &certificate, &key]].concat())
+        let mut built_without = String::new();
+        for version in versions()?.into_iter().rev() {
+            let place = Place::of(version)?;
+            let identity = authority.identity(host, place.folder())?;
+            let certificate = format!("ssl_cert_file={}", identity.certificate.display());
+            let key = format!("ssl_key_file={}", identity.key.display());
+            match Self::listening_at(place, &[settings, &["ssl=on", &certificate, &key]].concat()) {
+                Err(why) if why.contains(BUILT_WITHOUT_TLS) => built_without = why,
+                started => return started,
+            }
+        }
+        Err(format!("no PostgreSQL that is there encrypts: {built_without}"))
     }
 
     pub(crate) fn serving(
@@ -138,6 +150,21 @@ impl Cluster {
         self.place.folder()
     }
 
+    /// Its data.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The port in the name of its socket.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// From its next start on it has this setting too.
+    pub(crate) fn set(&mut self, setting: &str) {
+        self.settings.push(setting.to_owned());
+    }
+
     /// Where its programs are.
     #[must_use]
     pub fn place(&self) -> &Place {
@@ -152,12 +179,7 @@ impl Cluster {
     /// The program that runs statements as [`Cluster::sql`] does, for whoever does not wait for them here.
     #[must_use]
     pub fn psql(&self, statements: &str) -> Command {
-        let mut psql = self.place.tool("psql");
-        psql.arg("--host").arg(self.place.folder());
-        psql.args(["--port", &self.port.to_string(), "--username", "tenure", "--dbname", "postgres"]);
-        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]);
-        psql.args(["--command", statements]);
-        psql
+        self.place.psql(self.port, statements)
     }
 
     /// Ends the connections of everybody who calls themselves so, and says how many there were.
@@ -219,16 +241,12 @@ impl Drop for Cluster {
         if let Err(error) = self.end(Ending::Immediate) {
             eprintln!("{error}");
         }
-        // One that was killed has left its mark in the machine's memory, and its next start would have used it.
-        let left = fs::read_to_string(self.data.join("postmaster.pid")).unwrap_or_default();
-        if let Some(memory) = left.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)) {
-            run(Command::new("ipcrm").args(["--shmem-id", memory])).ok();
-        }
+        processes::clear_memory(&self.data);
     }
 }
 
 /// A port on which nobody listens, another one each time.
-fn free_port() -> Result<u16, String> {
+pub(crate) fn free_port() -> Result<u16, String> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let count = PORTS.end - PORTS.start;
     // Processes that look at the same time begin at different places.

@@ -18,7 +18,7 @@ impl Cluster {
     /// Starts a standby of this primary, and waits until commits wait for it.
     pub fn standby(&self, settings: &[&str]) -> Result<Self, String> {
         let (host, port) = self.host().ok_or("a server that does not listen has no standby")?;
-        let place = Place::of(self.place().version())?;
+        let place = Place::of(self.place().version().clone())?;
         let data = place.folder().join("data");
         let mut copy = place.tool("pg_basebackup");
         copy.args(["--host", host, "--port", &port.to_string(), "--username", "tenure"]);
