@@ -6,6 +6,7 @@
 //! place, and Patroni over several of them.
 
 mod authority;
+mod patroni;
 mod place;
 mod pooler;
 mod processes;
@@ -14,6 +15,7 @@ mod standby;
 mod version;
 
 pub use authority::Authority;
+pub use patroni::Patroni;
 pub use place::Place;
 pub use pooler::{Lending, Pooler};
 pub use processes::Still;

@@ -1,9 +1,16 @@
-//! Many tasks at once, through the same door as everybody's: an import.
+//! What tests begin with, through the same doors as everybody's: a project, and many tasks at once by an import.
 
+use tenure_core::operation::project::{CreateProject, PolicyInput};
 use tenure_core::operation::record::{ApplyImport, ImportFormat};
 
 use crate::agent::Agent;
 use crate::store;
+
+/// Creates the project that tests work in.
+pub fn create_project(agent: &Agent) {
+    let policy = PolicyInput::default();
+    agent.ask(&CreateProject { key: store::project(), name: None, policy }).ok();
+}
 
 /// Creates so many ready tasks.
 pub fn tasks(agent: &Agent, count: usize) {

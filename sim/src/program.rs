@@ -1,4 +1,4 @@
-//! Where the program under test is: the `tenure` that Cargo built beside the tests.
+//! Where the program under test is: the `tenure` that Cargo built beside the tests and the proofs.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -8,8 +8,10 @@ use std::time::SystemTime;
 pub fn tenure() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let own = std::env::current_exe().expect("a test knows its own executable");
-        let built = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
+        let own = std::env::current_exe().expect("a program knows its own executable");
+        let beside = own.parent().expect("a program lies in a folder");
+        // Tests lie in target/PROFILE/deps.
+        let built = if beside.ends_with("deps") { beside.parent().unwrap_or(beside) } else { beside };
         let program = built.join("tenure");
         let built_at = changed(&program);
         assert!(built_at.is_some(), "{} is missing: cargo build -p tenure", program.display());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_client::call::Client;
 use tenure_core::model::event::{Event, EventKind};
-use tenure_core::model::ids::TaskId;
+use tenure_core::model::ids::{AttemptId, TaskId};
 
 use crate::log::{Call, End};
 use crate::ownership::{self, Claim};
@@ -88,8 +88,9 @@ fn task_of(call: &Call) -> TaskId {
 /// How many claims of the record an answered claim stands for. One that was never answered may have got any task.
 fn claimed(call: &Call, claims: &BTreeMap<TaskId, Vec<Claim>>) -> u32 {
     let Some(answer) = call.answer() else { return 0 };
-    let attempt = answer["attempt"].as_str().expect("a claim names its attempt");
-    let found = claims.values().flatten().filter(|claim| claim.attempt.to_string() == attempt);
+    let attempt: AttemptId =
+        answer["attempt"].as_str().and_then(|id| id.parse().ok()).expect("a claim names its attempt");
+    let found = claims.get(&attempt.task).into_iter().flatten().filter(|claim| claim.attempt == attempt);
     u32::try_from(found.count()).expect("few")
 }
 
@@ -123,18 +124,17 @@ pub fn one_effect_per_operation(events: &[Event]) {
 /// answered that the same task is theirs.
 pub fn nobody_beside_an_owner(calls: &[Call]) {
     let mut spans: BTreeMap<String, Vec<(i64, i64, &str, &str)>> = BTreeMap::new();
+    let mut ends: BTreeMap<(&str, &str), Vec<i64>> = BTreeMap::new();
+    for call in calls.iter().filter(|call| matches!(call.operation.as_str(), "close" | "release")) {
+        ends.entry((&call.agent, call.asked("task"))).or_default().push(call.invoked);
+    }
     for call in calls.iter().filter(|call| call.operation == "claim") {
         let Some(answer) = call.answer() else { continue };
         let attempt = answer["attempt"].as_str().expect("a claim names its attempt");
         let task = attempt.split('@').next().expect("a task and a generation").to_owned();
         let from = call.returned.expect("it was answered");
-        let ends = calls.iter().filter(|other| {
-            matches!(other.operation.as_str(), "close" | "release")
-                && other.agent == call.agent
-                && other.asked("task") == task
-                && other.invoked >= from
-        });
-        let until = ends.map(|end| end.invoked).min().unwrap_or(i64::MAX);
+        let own = ends.get(&(call.agent.as_str(), task.as_str())).into_iter().flatten();
+        let until = own.filter(|end| **end >= from).min().copied().unwrap_or(i64::MAX);
         spans.entry(task).or_default().push((from, until, &call.agent, attempt));
     }
     for (task, mut spans) in spans {

@@ -33,6 +33,9 @@ usage: cargo xtask COMMAND
                     fifty agents, a thousand leases and twenty followers at work, 20 minutes unless told
   storm --minutes N [--seed FIRST]
                     play the engine under faults, each seed to its end; --seed N alone repeats one and shows all of it
+  storm --cluster [--minutes N]
+                    real servers on PostgreSQL under Patroni, whose leader is killed under load again and again,
+                    twice unless told for how long
 ";
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["worlds", words @ ..] => proofs::run("worlds", words),
         ["bench", words @ ..] => bench::run(words),
+        ["storm", "--cluster", words @ ..] => proofs::failovers(words),
         ["storm", words @ ..] => proofs::run("storm", words),
         _ => Err(USAGE.to_owned()),
     };

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 /// Where a missing program comes from.
+#[derive(Clone, Copy)]
 enum Origin {
     /// A Debian package.
     Debian(&'static str),
@@ -12,6 +13,7 @@ enum Origin {
     Component(&'static str),
 }
 
+#[derive(Clone, Copy)]
 struct Tool {
     /// A command that succeeds where the tool is present.
     probe: &'static [&'static str],
@@ -102,6 +104,25 @@ const PEERS: &[Tool] = &[
     },
 ];
 
+/// What only a cluster needs, whose leader is killed: it takes minutes, and is no part of the checks.
+const CLUSTER: &[Tool] = &[
+    Tool {
+        probe: &["/usr/bin/patroni", "--version"],
+        origin: Origin::Debian("patroni"),
+        why: "it decides which server leads",
+    },
+    Tool {
+        probe: &["/usr/bin/python3", "-c", "import etcd"],
+        origin: Origin::Debian("python3-etcd"),
+        why: "patroni asks etcd by it",
+    },
+    Tool {
+        probe: &["etcd", "--version"],
+        origin: Origin::Debian("etcd-server"),
+        why: "the servers of the cluster agree in it",
+    },
+];
+
 /// Makes sure that every tool of the checks is there: installs what is missing where that is ours to do, and else
 /// says how to.
 pub fn ensure() -> Result<(), String> {
@@ -111,6 +132,11 @@ pub fn ensure() -> Result<(), String> {
 /// The same for what the figures are measured beside.
 pub fn ensure_peers() -> Result<(), String> {
     ensure_all(PEERS)
+}
+
+/// The same for a cluster whose leader is killed.
+pub fn ensure_cluster() -> Result<(), String> {
+    ensure_all(&[TOOLS, CLUSTER].concat())
 }
 
 fn ensure_all(tools: &[Tool]) -> Result<(), String> {
@@ -176,7 +202,7 @@ mod tests {
 
     #[test]
     fn every_tool_says_how_it_is_installed_and_why_it_is_needed() {
-        for tool in TOOLS.iter().chain(PEERS) {
+        for tool in TOOLS.iter().chain(PEERS).chain(CLUSTER) {
             assert!(tool.probe.len() >= 2 && !tool.why.is_empty());
             assert!(!steps(&tool.origin).is_empty());
         }

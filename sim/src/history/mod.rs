@@ -9,6 +9,7 @@ pub mod lock_set;
 pub mod logged;
 pub mod search;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A moment as a client's side knows it.
@@ -94,12 +95,9 @@ impl fmt::Display for Call {
 
 /// Judges the history of each task, and prints the shortest beginning of the first that no lock could have produced.
 pub fn check(calls: &[Call], lease_ms: i64) -> Result<(), String> {
-    let mut tasks: Vec<&str> = calls.iter().map(|call| call.task.as_str()).collect();
-    tasks.sort_unstable();
-    tasks.dedup();
-    for task in tasks {
-        let of_task: Vec<Call> = calls.iter().filter(|call| call.task == task).cloned().collect();
-        search::check(&of_task, lease_ms)?;
+    let mut tasks: BTreeMap<&str, Vec<Call>> = BTreeMap::new();
+    for call in calls {
+        tasks.entry(&call.task).or_default().push(call.clone());
     }
-    Ok(())
+    tasks.values().try_for_each(|of_task| search::check(of_task, lease_ms))
 }

@@ -14,10 +14,11 @@ use tenure_core::operation::ownership::Heartbeat;
 use tenure_core::operation::task::ShowTask;
 use tenure_sim::agent::{Agent, Outcome, client};
 use tenure_sim::daemon::Daemon;
+use tenure_sim::fill::create_project;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::{clocks, fill, ownership, store};
 
-use super::races::{create_project, named};
+use super::races::named;
 
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;

@@ -10,12 +10,11 @@ use serde_json::{Value, json};
 use tenure_core::model::event::Event;
 use tenure_sim::agent::{Agent, client, starting_client};
 use tenure_sim::daemon::{Daemon, found_in, has_ended, signal};
+use tenure_sim::fill::create_project;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::seed::{Seed, rounds};
 use tenure_sim::shell::Shell;
 use tenure_sim::{store, waiting};
-
-use super::races::create_project;
 
 /// `tenure events --follow` and what it has printed.
 struct Follower {

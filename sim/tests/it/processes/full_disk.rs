@@ -5,13 +5,14 @@ use tenure_core::operation::ownership::WriteNote;
 use tenure_sim::agent::{Agent, Outcome, client};
 use tenure_sim::cut::Way;
 use tenure_sim::disk::{self, Disk};
+use tenure_sim::fill::create_project;
 use tenure_sim::log::calls;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::recount::recount;
 use tenure_sim::shell::Shell;
 use tenure_sim::{daemon, fill, store, waiting};
 
-use super::races::{create_project, next};
+use super::races::next;
 
 const TASKS: u64 = 20;
 

@@ -13,6 +13,7 @@ use tenure_core::model::ids::TaskId;
 use tenure_core::operation::ownership::{Release, WriteNote};
 use tenure_sim::agent::{Agent, Outcome, client, starting_client};
 use tenure_sim::daemon::{self, found_in};
+use tenure_sim::fill::create_project;
 use tenure_sim::history::{self, logged};
 use tenure_sim::load::{close, create};
 use tenure_sim::log::{Log, calls};
@@ -22,7 +23,7 @@ use tenure_sim::seed::{Seed, rounds};
 use tenure_sim::shell::{Ran, Shell};
 use tenure_sim::{fill, store, waiting};
 
-use super::races::{create_project, next};
+use super::races::next;
 
 const AGENTS: u64 = 12;
 const SHELLS: u64 = 2;

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use tenure_sim::agent::{Agent, client};
 use tenure_sim::cut::{Exchange, Fate, Way};
+use tenure_sim::fill::create_project;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::shell::Shell;
 use tenure_sim::{recount, store};
-
-use super::races::create_project;
 
 /// Kills a `task create` at a moment: when the daemon has not been asked, or when it has answered and the client has
 /// not heard.

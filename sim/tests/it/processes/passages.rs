@@ -13,11 +13,10 @@ use tenure_engine::store::driver::{Class, Driver};
 use tenure_engine::store::sqlite::{Role, Sqlite};
 use tenure_sim::agent::{Agent, client};
 use tenure_sim::daemon::{Daemon, signal};
+use tenure_sim::fill::create_project;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::shell::Shell;
 use tenure_sim::waiting;
-
-use super::races::create_project;
 
 /// How many tasks a fleet has, and how long their descriptions are: too much for what lies between two processes.
 const TASKS: usize = 8_000;

@@ -12,6 +12,7 @@ use tenure_core::operation::ownership::WriteNote;
 use tenure_core::operation::task::CreateTask;
 use tenure_sim::agent::{Agent, Outcome, client};
 use tenure_sim::daemon::{Daemon, serving};
+use tenure_sim::fill::create_project;
 use tenure_sim::flushes::{Disk, POWER_IS_OFF, Plan};
 use tenure_sim::log::{Call, End, calls};
 use tenure_sim::place::{PROJECT, Place};
@@ -19,7 +20,7 @@ use tenure_sim::recount::recount;
 use tenure_sim::seed::{Seed, rounds};
 use tenure_sim::{fill, program, store};
 
-use super::races::{create_project, next};
+use super::races::next;
 
 const AGENTS: u64 = 6;
 

@@ -8,9 +8,9 @@ use serde_json::json;
 use tenure_core::model::ids::TaskId;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::ownership::{Claim, Claimed, Release};
-use tenure_core::operation::project::{CreateProject, PolicyInput};
 use tenure_sim::agent::{Agent, Outcome, client};
 use tenure_sim::daemon::Daemon;
+use tenure_sim::fill::create_project;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::seed::rounds;
 use tenure_sim::shell::{Ran, Shell};
@@ -20,11 +20,6 @@ const CROWD: usize = 64;
 const RIVALS: usize = 24;
 /// The coordinator's usual lease.
 const LEASE_MS: i64 = 600_000;
-
-pub fn create_project(agent: &Agent) {
-    let policy = PolicyInput::default();
-    agent.ask(&CreateProject { key: store::project(), name: None, policy }).ok();
-}
 
 pub fn next() -> Claim {
     Claim { task: None, projects: vec![store::project()], another: true, no_recovery: false, wait_ms: None }

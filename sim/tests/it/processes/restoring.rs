@@ -8,12 +8,11 @@ use serde_json::Value;
 use tenure_sim::agent::{Agent, client};
 use tenure_sim::daemon::{self, found_in, has_ended};
 use tenure_sim::disk::{self, Disk};
+use tenure_sim::fill::create_project;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::seed::rounds;
 use tenure_sim::shell::{Ran, Shell};
 use tenure_sim::{fill, store, waiting};
-
-use super::races::create_project;
 
 /// Ends the daemon of a place in peace, whoever started it.
 fn stop(place: &Place) {

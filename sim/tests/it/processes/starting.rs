@@ -9,11 +9,10 @@ use std::time::Instant;
 use serde_json::Value;
 use tenure_sim::agent::{Agent, client};
 use tenure_sim::daemon::{found_in, report_of, serving};
+use tenure_sim::fill::create_project;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::shell::{Ran, Shell};
 use tenure_sim::{fill, program, store, waiting};
-
-use super::races::create_project;
 
 const AT_ONCE: usize = 20;
 

@@ -6,12 +6,11 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_sim::agent::{Agent, starting_client};
 use tenure_sim::daemon::{found_in, has_ended, signal};
+use tenure_sim::fill::create_project;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::seed::{Seed, rounds};
 use tenure_sim::shell::{Ran, Shell};
 use tenure_sim::waiting;
-
-use super::races::create_project;
 
 /// How many requests wait in the daemon.
 fn waiters(agent: &Agent) -> u64 {

@@ -7,10 +7,11 @@ use tenure_core::model::refusal::Code;
 use tenure_core::operation::record::Statistics;
 use tenure_core::operation::task::ShowTask;
 use tenure_sim::agent::client;
+use tenure_sim::fleet::{Fleet, url};
 use tenure_sim::load::create;
 use tenure_sim::store;
 
-use super::{Fleet, UNFLUSHED, url};
+use super::UNFLUSHED;
 
 #[test]
 fn whoever_wrote_through_one_server_reads_it_through_the_other() {

@@ -8,13 +8,14 @@ use tenure_core::model::refusal::Code;
 use tenure_core::operation::ownership::Heartbeat;
 use tenure_sim::agent::{Agent, Outcome};
 use tenure_sim::clocks::moved_by;
+use tenure_sim::fleet::{Fleet, url};
 use tenure_sim::load::Load;
 use tenure_sim::place::PROJECT;
 use tenure_sim::seed::Seed;
 use tenure_sim::{store, waiting};
 
 use super::super::races::named;
-use super::{Fleet, UNFLUSHED, url};
+use super::UNFLUSHED;
 
 /// How far the servers' clocks are apart, in seconds.
 const APART: i64 = 90;

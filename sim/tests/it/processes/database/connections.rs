@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use tenure_cluster::Cluster;
 use tenure_sim::agent::Agent;
 use tenure_sim::cable::{Cable, Fate};
+use tenure_sim::fleet::{Fleet, tell_recovery, url};
 use tenure_sim::load::Load;
 use tenure_sim::seed::{Seed, rounds};
 use tenure_sim::waiting;
 
-use super::{Fleet, UNFLUSHED, tell_recovery, url};
+use super::UNFLUSHED;
 
 #[test]
 fn every_caller_hears_the_truth_when_the_connection_ends_around_its_commit() {

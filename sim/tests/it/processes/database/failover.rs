@@ -4,10 +4,12 @@
 use tenure_cluster::Cluster;
 use tenure_core::operation::record::ListEvents;
 use tenure_sim::agent::client;
+use tenure_sim::failover::Failover;
+use tenure_sim::fleet::{Fleet, tell_recovery, url};
 use tenure_sim::load::Load;
 use tenure_sim::seed::Seed;
 
-use super::{Fleet, UNFLUSHED, tell_recovery, url};
+use super::UNFLUSHED;
 
 /// The last event in a database, past all servers.
 const LAST_EVENT: &str = "SELECT max(number) FROM tenure.event";
@@ -29,9 +31,13 @@ fn a_standby_goes_on_with_all_that_was_acknowledged_and_the_old_primary_takes_no
     let agents = fleet.crowd(4);
     Load::during(&agents, seed, |load| {
         load.go_on(40);
-        old.kill().expect("it ends");
-        new.promote().expect("it takes the place");
-        tell_recovery("the standby took the place of a primary that was killed", load.recovery());
+        let failover = Failover::during(load, || {
+            old.kill()?;
+            new.promote()
+        });
+        let failover = failover.expect("the standby takes the place");
+        eprintln!("the primary was killed: {failover}");
+        assert!(failover.is_in_time(), "the servers were not back in time");
         load.go_on(20);
 
         // Back as it was left, it can be written to as well, and it waits for a standby that does not follow.

@@ -7,13 +7,14 @@ use tenure_cluster::{Cluster, Ending, Place, versions};
 use tenure_core::operation::ownership::WriteNote;
 use tenure_sim::agent::Outcome;
 use tenure_sim::disk::{self, Disk};
+use tenure_sim::fleet::{Fleet, tell_recovery, url};
 use tenure_sim::load::Load;
 use tenure_sim::place::PROJECT;
 use tenure_sim::seed::Seed;
 use tenure_sim::waiting;
 
 use super::super::races::named;
-use super::{Fleet, UNFLUSHED, tell_recovery, url};
+use super::UNFLUSHED;
 
 #[test]
 fn on_a_full_disk_of_the_database_nobody_can_tell_and_nothing_acknowledged_is_lost() {
@@ -32,7 +33,7 @@ fn on_a_small_disk() {
     let passable = Permissions::from_mode(0o755);
     let folder = tempfile::Builder::new().permissions(passable).tempdir().expect("a folder");
     let disk = Disk::mount(folder.path(), "110m");
-    let newest = versions().pop().expect("PostgreSQL is there");
+    let newest = versions().expect("folders can be read").pop().expect("PostgreSQL is there");
     let mut database =
         Cluster::listening_at(Place::below(folder.path(), newest).expect("a place"), UNFLUSHED)
             .expect("PostgreSQL");

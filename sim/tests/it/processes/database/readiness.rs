@@ -5,9 +5,10 @@ use tenure_client::call::Retry;
 use tenure_cluster::Cluster;
 use tenure_core::model::refusal::Code;
 use tenure_sim::agent::client;
+use tenure_sim::fleet::{Fleet, url};
 use tenure_sim::waiting;
 
-use super::{Fleet, UNFLUSHED, url};
+use super::UNFLUSHED;
 
 #[test]
 fn a_server_is_ready_while_writes_work_and_names_the_standby_that_they_wait_for() {

@@ -1,10 +1,11 @@
 //! The database is restarted, is ended as by a crash, and is killed.
 
 use tenure_cluster::{Cluster, Ending};
+use tenure_sim::fleet::{Fleet, tell_recovery, url};
 use tenure_sim::load::Load;
 use tenure_sim::seed::{Seed, rounds};
 
-use super::{Fleet, UNFLUSHED, tell_recovery, url};
+use super::UNFLUSHED;
 
 #[test]
 fn nothing_acknowledged_is_lost_when_the_database_is_restarted_or_killed() {

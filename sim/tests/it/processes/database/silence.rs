@@ -3,10 +3,11 @@
 use tenure_cluster::Cluster;
 use tenure_sim::agent::Outcome;
 use tenure_sim::cable::Cable;
+use tenure_sim::fleet::{Fleet, tell_recovery, url};
 use tenure_sim::load::{Load, create};
 use tenure_sim::seed::Seed;
 
-use super::{Fleet, UNFLUSHED, tell_recovery, url};
+use super::UNFLUSHED;
 
 #[test]
 fn one_server_goes_on_while_the_other_is_cut_off_and_what_arrives_late_changes_nothing() {

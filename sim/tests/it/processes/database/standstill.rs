@@ -6,12 +6,13 @@ use tenure_core::model::ids::TaskId;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::ownership::WriteNote;
 use tenure_sim::agent::Outcome;
+use tenure_sim::fleet::{Fleet, tell_recovery, url};
 use tenure_sim::load::Load;
 use tenure_sim::seed::Seed;
 use tenure_sim::waiting;
 
 use super::super::races::named;
-use super::{Fleet, UNFLUSHED, tell_recovery, url};
+use super::UNFLUSHED;
 
 const LEASE_MS: i64 = 4_000;
 

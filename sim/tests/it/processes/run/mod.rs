@@ -15,11 +15,10 @@ use tenure_core::model::event::{Event, EventKind};
 use tenure_core::model::ids::TaskId;
 use tenure_sim::agent::{Agent, client};
 use tenure_sim::daemon::{self, Daemon};
+use tenure_sim::fill::create_project;
 use tenure_sim::place::{PROJECT, Place};
 use tenure_sim::shell::{Ran, Shell};
 use tenure_sim::{store, waiting};
-
-use super::races::create_project;
 
 /// A command that says three numbers: its own, a child's in its group, and a child's in a session of its own.
 const THREE: &str = "echo $$; sleep 1000 & echo $!; setsid sleep 1000 & echo $!; wait";
