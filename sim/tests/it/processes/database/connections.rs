@@ -13,29 +13,46 @@ use tenure_sim::waiting;
 
 use super::UNFLUSHED;
 
+/// How many answers of commits are kept from the servers.
+const CUTS: u32 = 1_000;
+/// How many connections a server may lose one after the other: it asks again for a few seconds, and then says so.
+const IN_A_ROW_MAX: u32 = 2;
+
+/// Decides about each commit of one server: most connections end around theirs, most of these between it and its answer.
+fn fates(mut dice: Seed, cuts: Arc<Mutex<BTreeMap<Fate, u32>>>) -> impl FnMut() -> Fate {
+    let fates = [&[Fate::CutBefore, Fate::CutWith][..], &[Fate::CutAfter; 12]].concat();
+    let mut in_a_row = 0;
+    move || {
+        let drawn = fates.get(dice.below(16) as usize).copied().filter(|_| in_a_row < IN_A_ROW_MAX);
+        in_a_row = if drawn.is_some() { in_a_row + 1 } else { 0 };
+        let fate = drawn.unwrap_or(Fate::Pass);
+        *cuts.lock().expect("no holder panics").entry(fate).or_default() += 1;
+        fate
+    }
+}
+
 #[test]
 fn every_caller_hears_the_truth_when_the_connection_ends_around_its_commit() {
     let seed = Seed::of_this_run();
     let database = Cluster::listening(UNFLUSHED).expect("PostgreSQL");
     let host = database.host().expect("it listens");
-    let cable = Cable::to(host);
-    let fleet = Fleet::of([&url(&[cable.host()]), &url(&[host])]);
+    let cables = [Cable::to(host), Cable::to(host)];
+    let urls = [0, 1].map(|server| url(&[cables[server].host()]));
+    let fleet = Fleet::of([&urls[0], &urls[1]]);
     let agents: Vec<Agent> = fleet.crowd(4).into_iter().map(Agent::asking_once).collect();
     let cuts = Arc::new(Mutex::new(BTreeMap::<Fate, u32>::new()));
-    let (counted, mut dice) = (cuts.clone(), Seed::of(seed, 100));
     Load::during(&agents, seed, |load| {
         load.go_on(10);
-        cable.decide(move || {
-            let fates = [Fate::CutBefore, Fate::CutWith, Fate::CutAfter, Fate::CutAfter];
-            let fate = fates.into_iter().nth(dice.below(12) as usize).unwrap_or(Fate::Pass);
-            *counted.lock().expect("no holder panics").entry(fate).or_default() += 1;
-            fate
-        });
+        for (number, cable) in (100..).zip(&cables) {
+            cable.decide(fates(Seed::of(seed, number), cuts.clone()));
+        }
         let count = |fate| cuts.lock().expect("no holder panics").get(&fate).copied().unwrap_or_default();
-        for round in 1..=rounds(20) {
+        for round in 1..=rounds(CUTS) {
             waiting::until("another answer was cut off", || count(Fate::CutAfter) >= round);
         }
-        cable.decide(|| Fate::Pass);
+        for cable in &cables {
+            cable.decide(|| Fate::Pass);
+        }
         load.go_on(10);
     });
     eprintln!("{:?}", cuts.lock().expect("no holder panics"));
