@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tenure_engine::{backup, copy};
+use tenure_engine::{backup, copy, restored};
 
 use crate::screen::Screen;
 
@@ -74,6 +74,16 @@ impl Progress {
                 self.tell(|| format!("copying the backup: {}", part(done, all)));
             }
             backup::Progress::Reached(_) => {}
+        }
+    }
+
+    /// The same for a store that was restored.
+    pub fn tell_restored(&self, progress: restored::Progress) {
+        match progress {
+            restored::Progress::Upgrading => self.tell(|| "bringing it up to this version".to_owned()),
+            restored::Progress::Walked(events) => {
+                self.tell(|| format!("checking its record: {events} events"));
+            }
         }
     }
 

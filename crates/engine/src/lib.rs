@@ -21,6 +21,7 @@ mod others;
 pub mod outcome;
 mod readers;
 pub mod restore;
+pub mod restored;
 pub mod store;
 pub mod unserved;
 pub mod writer;

@@ -12,6 +12,7 @@ mod finding;
 mod gallery;
 mod place;
 mod progress;
+mod restored;
 mod shells;
 mod stories;
 mod surfaces;

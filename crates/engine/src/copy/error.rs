@@ -69,7 +69,7 @@ impl From<StoreError> for CopyError {
 impl CopyError {
     /// The same, of a side with this name if none was told.
     #[must_use]
-    pub(super) fn at(mut self, side: &str) -> Self {
+    pub(crate) fn at(mut self, side: &str) -> Self {
         if let Self::Store(name, _) = &mut self
             && name.is_empty()
         {

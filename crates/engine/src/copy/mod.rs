@@ -18,7 +18,8 @@ use tenure_core::model::time::WallTime;
 use tenure_core::rules::restore::{Floors, next_epoch};
 
 use self::content::{Sum, carry_table, ready_queue, sum_of};
-use self::place::{Source, Target};
+pub(crate) use self::place::Source;
+use self::place::Target;
 use crate::chain;
 use crate::clock::Clocks;
 use crate::execute::make;
@@ -40,7 +41,7 @@ pub struct Side<'a> {
 }
 
 impl Side<'_> {
-    fn wrong(&self, error: StoreError) -> CopyError {
+    pub(crate) fn wrong(&self, error: StoreError) -> CopyError {
         CopyError::Store(self.name.clone(), error)
     }
 }

@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-/// A store that is copied. Nothing is written to it.
+/// A store that is there, held against everybody else.
 pub struct Source {
     name: String,
     open: Open,
@@ -80,7 +80,21 @@ impl Open {
 }
 
 impl Source {
+    /// One to be copied. Nothing is written to it.
     pub fn open(place: &Place) -> Result<Self, CopyError> {
+        Self::with(place, Role::Reader, Sqlite::open_whole)
+    }
+
+    /// One that goes on where it is.
+    pub fn to_go_on(place: &Place) -> Result<Self, CopyError> {
+        Self::with(place, Role::Writer, |database| Sqlite::open(database, Role::Writer))
+    }
+
+    fn with(
+        place: &Place,
+        role: Role,
+        open_file: impl FnOnce(&Path) -> Result<Sqlite, StoreError>,
+    ) -> Result<Self, CopyError> {
         let open = match place {
             Place::Folder(folder) => {
                 let hold = hold_existing(folder).map_err(CopyError::Folder)?;
@@ -88,10 +102,10 @@ impl Source {
                     refuse_elsewhere(folder).map_err(CopyError::Folder)?;
                     return Err(CopyError::Missing(place.to_string()));
                 };
-                let sqlite = Sqlite::open_whole(hold.database()).map_err(place.wrong())?;
+                let sqlite = open_file(hold.database()).map_err(place.wrong())?;
                 Open::File { driver: Box::new(sqlite), _hold: hold }
             }
-            Place::Database(address) => Open::Database(alone(address, Role::Reader)?),
+            Place::Database(address) => Open::Database(alone(address, role)?),
         };
         Ok(Self { name: place.to_string(), open })
     }

@@ -18,7 +18,7 @@ const fn case(
     Case { command, agent, words, effect }
 }
 
-pub const CASES: [Case; 66] = [
+pub const CASES: [Case; 67] = [
     case("ready", "ada", &[], Asks),
     case("claim", "erin", &["afc-12"], Changes),
     case("heartbeat", "ada", &[], Changes),
@@ -89,6 +89,7 @@ pub const CASES: [Case; 66] = [
     case("backup verify", "ada", &["copy"], Asks),
     case("restore", "ada", &["copy"], Offline),
     case("store copy", "ada", &["--from", "../state", "--to", "../other"], Offline),
+    case("store restored", "ada", &["../state"], Offline),
     case("export jsonl", "ada", &["--output", "lines", "--replace"], Asks),
     case("import beads", "ada", &["export"], Asks),
     case("import tenure", "ada", &["lines"], Asks),

@@ -16,7 +16,7 @@ use super::{Room, begun, copied, ended, folder, pairs, served};
 use crate::world::StillClocks;
 
 /// A connection of which nothing is heard any more after so many calls, as if its process had been killed.
-struct CutOff {
+pub struct CutOff {
     inner: Box<dyn Driver>,
     left: Arc<AtomicI64>,
     /// A text that is stored otherwise than it was written.
@@ -102,7 +102,7 @@ impl Driver for CutOff {
 }
 
 /// A connection to a place that ends after so many calls to any.
-fn cut_off(place: &Place, role: Role, left: &Arc<AtomicI64>) -> CutOff {
+pub fn cut_off(place: &Place, role: Role, left: &Arc<AtomicI64>) -> CutOff {
     let inner: Box<dyn Driver> = match place {
         Place::Folder(folder) => {
             fs::create_dir_all(folder).expect("a folder");

@@ -2,6 +2,7 @@
 //! there is never a part of a copy.
 
 mod breaking;
+mod going_on;
 mod refusing;
 mod telling;
 

@@ -10,6 +10,7 @@ mod failover;
 mod full_disk;
 mod readiness;
 mod restarts;
+mod restored;
 mod silence;
 mod standstill;
 

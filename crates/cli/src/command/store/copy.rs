@@ -1,45 +1,21 @@
-//! `tenure store …`: what is done to a whole store that nobody serves.
+//! `tenure store copy`: a whole store to another place, also into another database.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tenure_client::autostart;
 use tenure_core::model::ids::{Digest, Epoch, EventNumber};
 use tenure_core::model::limits::counted;
 use tenure_core::model::refusal::Refusal;
-use tenure_core::wire::FLEET_MARKER;
 use tenure_engine::clock::MachineClocks;
-use tenure_engine::copy::{Copied, Place, copy, plan};
-use tenure_engine::store::folder::DATABASE;
-use tenure_engine::store::postgres::address::Address;
+use tenure_engine::copy::{Copied, copy, plan};
 
-use super::backup::absolute;
+use super::{hold_off, place};
 use crate::context::Context;
-use crate::long_text::read_file;
 use crate::progress::Progress;
 use crate::render::Page;
-use crate::stop::{Stop, usage};
-
-/// Where the password of a database comes from, unless its URL or a file tells it. PostgreSQL's own name.
-const PASSWORD: &str = "PGPASSWORD";
-/// Longest password that is read from a file, in bytes.
-const PASSWORD_BYTES_MAX: usize = 1024;
-
-/// `tenure store …`.
-#[derive(Subcommand)]
-#[command(defer = true)]
-pub enum Command {
-    /// Copy a whole store to another place, also into another database
-    #[command(after_help = "A place is a state folder, or a URL of PostgreSQL:\n\
-        \x20 postgres://USER@HOST/DATABASE?schema=NAME\n\
-        The schema is `tenure` unless the URL names one. A password in a URL can be read by everybody on this machine:\n\
-        set PGPASSWORD instead, or name a file of its own for each side.")]
-    Copy(Box<Copy>),
-}
+use crate::stop::Stop;
 
 /// What `store copy` takes.
 #[derive(clap::Args)]
@@ -90,18 +66,11 @@ struct Report<'a> {
     next: &'a str,
 }
 
-/// Runs one.
-pub fn run(command: &Command, context: &Context) -> Result<(), Stop> {
-    match command {
-        Command::Copy(wish) => run_copy(wish, context),
-    }
-}
-
 /// Says what a copy would do, or does it.
-fn run_copy(wish: &Copy, context: &Context) -> Result<(), Stop> {
+pub fn run(wish: &Copy, context: &Context) -> Result<(), Stop> {
     context.check_own::<Report<'_>>()?;
-    let from = place("--from", &wish.from, wish.from_password_file.as_deref())?;
-    let to = place("--to", &wish.to, wish.to_password_file.as_deref())?;
+    let from = place("--from", &wish.from, "--from-password-file", wish.from_password_file.as_deref())?;
+    let to = place("--to", &wish.to, "--to-password-file", wish.to_password_file.as_deref())?;
     // Whoever works or waits there would start a daemon in between.
     let nobody_starts_one = if wish.dry_run { Vec::new() } else { hold_off(&[&from, &to])? };
     let progress = Progress::of(&context.screen, "reading the store");
@@ -158,55 +127,4 @@ fn shown(report: &Report<'_>, copied: &Copied) -> String {
     page.field("begins", &format!("epoch {}", report.epoch));
     page.field("next", report.next);
     page.finish()
-}
-
-/// Reads where a store is.
-fn place(option: &str, named: &str, password_file: Option<&Path>) -> Result<Place, Stop> {
-    if named.contains("://") {
-        let password = match password_file {
-            Some(file) => Some(password(file)?),
-            None => std::env::var(PASSWORD).ok().filter(|password| !password.is_empty()),
-        };
-        let address = Address::parse(named, password.as_deref());
-        let address = address.map_err(|error| usage(format!("{option}: {}", error.detail), error.remedy))?;
-        return Ok(Place::Database(Box::new(address)));
-    }
-    if password_file.is_some() {
-        let detail = format!("{option}-password-file is named, and {option} is a folder");
-        return Err(usage(detail, format!("leave out {option}-password-file")));
-    }
-    let folder = absolute(Path::new(named))?;
-    if folder.is_file() {
-        let detail = format!("{option}: {} is a file", folder.display());
-        return Err(usage(detail, "name the state folder, not the database in it"));
-    }
-    Ok(Place::Folder(folder))
-}
-
-/// Reads a password: the one line of a file.
-fn password(file: &Path) -> Result<String, Stop> {
-    let shorter = "name a file that holds the password and nothing else";
-    let text = read_file(file, PASSWORD_BYTES_MAX, shorter)?;
-    let mut lines = text.lines();
-    match (lines.next(), lines.next()) {
-        (Some(password), None) if !password.is_empty() => Ok(password.to_owned()),
-        _ => Err(usage(format!("{} is not one line", file.display()), shorter)),
-    }
-}
-
-/// Keeps commands from starting daemons in places where one has served before.
-fn hold_off(places: &[&Place]) -> Result<Vec<File>, Stop> {
-    let mut folders = BTreeSet::new();
-    for place in places {
-        match place {
-            Place::Folder(folder)
-                if [DATABASE, FLEET_MARKER].iter().any(|name| folder.join(name).exists()) =>
-            {
-                // One that is named twice is held once; that it is, the copy refuses.
-                folders.insert(folder.canonicalize().unwrap_or_else(|_| folder.clone()));
-            }
-            Place::Folder(_) | Place::Database(_) => {}
-        }
-    }
-    folders.iter().map(|folder| Ok(autostart::hold_off(folder)?)).collect()
 }
