@@ -297,7 +297,10 @@ fn what_a_fleet_stands_on_is_looked_at() {
     assert_eq!(finding(&a, "standby").0, None, "told, since one may want no standby");
     place
         .cluster
-        .sql("ALTER TABLE tenure.label ALTER COLUMN label TYPE TEXT COLLATE \"und-x-icu\"")
+        .sql(
+            "CREATE COLLATION other (LOCALE = 'C.utf8'); \
+             ALTER TABLE tenure.label ALTER COLUMN label TYPE TEXT COLLATE other",
+        )
         .expect("altered");
     assert_eq!(finding(&a, "collation").0, Some(false));
     place.cluster.sql("CREATE ROLE other; ALTER TABLE tenure.label OWNER TO other; CREATE ROLE small LOGIN; GRANT USAGE ON SCHEMA tenure TO small; GRANT SELECT ON ALL TABLES IN SCHEMA tenure TO small").expect("altered");
