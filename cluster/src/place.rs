@@ -68,11 +68,18 @@ impl Place {
         command
     }
 
+    /// A tool that talks to the server whose socket in this folder has that port in its name.
+    pub(crate) fn client(&self, program: &str, port: u16) -> Command {
+        let mut client = self.tool(program);
+        client.arg("--host").arg(self.folder());
+        client.args(["--port", &port.to_string(), "--username", "tenure"]);
+        client
+    }
+
     /// The program that runs statements on the server whose socket in this folder has that port in its name.
     pub(crate) fn psql(&self, port: u16, statements: &str) -> Command {
-        let mut psql = self.tool("psql");
-        psql.arg("--host").arg(self.folder());
-        psql.args(["--port", &port.to_string(), "--username", "tenure", "--dbname", "postgres"]);
+        let mut psql = self.client("psql", port);
+        psql.args(["--dbname", "postgres"]);
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]);
         psql.args(["--command", statements]);
         psql
@@ -104,8 +111,9 @@ impl Place {
 
     /// Makes a cluster's data folder `name` within the place, or copies one that was made before.
     pub fn make_data(&self, name: &str) -> Result<PathBuf, String> {
-        let template =
-            std::env::temp_dir().join(format!("{TEMPLATE}-{}-{}", getuid().as_raw(), self.version.number));
+        // Another build of the same version would not take it.
+        let build = self.programs().display().to_string().replace('/', "-");
+        let template = std::env::temp_dir().join(format!("{TEMPLATE}-{}{build}", getuid().as_raw()));
         if !template.join("PG_VERSION").exists() {
             let made = self.initialise("template")?;
             // Somebody else may have been faster, with the same.

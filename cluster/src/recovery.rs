@@ -23,13 +23,7 @@ impl Cluster {
     /// Copies the server's data while it serves.
     pub fn base_backup(&self) -> Result<PathBuf, String> {
         let backup = self.folder().join("base");
-        let mut copy = self.place().tool("pg_basebackup");
-        copy.arg("--host").arg(self.folder()).args([
-            "--port",
-            &self.port().to_string(),
-            "--username",
-            "tenure",
-        ]);
+        let mut copy = self.place().client("pg_basebackup", self.port());
         copy.args(["--checkpoint", "fast", "--no-sync", "--pgdata"]).arg(&backup);
         run(&mut copy).map_err(|error| format!("pg_basebackup: {error}"))?;
         Ok(backup)
@@ -61,13 +55,7 @@ impl Cluster {
 
     /// All of a schema, as statements.
     pub fn dump(&self, schema: &str) -> Result<String, String> {
-        let mut dump = self.place().tool("pg_dump");
-        dump.arg("--host").arg(self.folder()).args([
-            "--port",
-            &self.port().to_string(),
-            "--username",
-            "tenure",
-        ]);
+        let mut dump = self.place().client("pg_dump", self.port());
         dump.args(["--no-owner", &format!("--schema={schema}"), "postgres"]);
         run(&mut dump).map_err(|error| format!("pg_dump: {error}"))
     }
@@ -77,13 +65,7 @@ impl Cluster {
         self.sql(&format!("CREATE DATABASE {database}"))?;
         let file = self.folder().join(format!("{database}.sql"));
         fs::write(&file, dump).map_err(|error| error.to_string())?;
-        let mut psql = self.place().tool("psql");
-        psql.arg("--host").arg(self.folder()).args([
-            "--port",
-            &self.port().to_string(),
-            "--username",
-            "tenure",
-        ]);
+        let mut psql = self.place().client("psql", self.port());
         psql.args(["--no-psqlrc", "--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1"]);
         psql.args(["--dbname", database, "--file"]).arg(&file);
         run(&mut psql).map(drop).map_err(|error| format!("psql: {error}"))

@@ -204,7 +204,10 @@ impl Client {
             let (at, answer) = send(&headers)?;
             self.hear(at);
             let is_over = answer.as_ref().is_err_and(|failure| failure.code() == Code::EpochChanged);
-            if !is_over || wanted.is_none() || self.newest() == wanted {
+            // A refusal that comes from the present epoch is about something else, and stays.
+            let is_later =
+                wanted.zip(self.newest()).is_some_and(|(wanted, newest)| newest.epoch > wanted.epoch);
+            if !is_over || !is_later {
                 return Ok(answer);
             }
         }

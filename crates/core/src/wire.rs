@@ -31,7 +31,7 @@ pub const LEASE: &str = "Tenure-Lease";
 pub const TOKEN_HASH: &str = "Tenure-Token-Hash";
 /// The fleet's incarnation in which the attempt was granted.
 pub const EPOCH: &str = "Tenure-Epoch";
-/// In answers, also in refusals that a state is behind: the last event of that state, as `EPOCH-NUMBER`.
+/// In answers of operations that looked at a state, also in refusals: the last event of that state, as `EPOCH-NUMBER`.
 pub const EVENT: &str = "Tenure-Event";
 /// With a question: an event, as an answer told it, that the state which answers must have.
 pub const AT_LEAST: &str = "Tenure-At-Least";

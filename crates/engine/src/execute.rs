@@ -122,8 +122,8 @@ fn migrate(driver: &mut dyn Driver) -> Result<u32, StoreError> {
     Ok(from)
 }
 
-/// Makes the tables of a store that no fleet lives in, and lets `within` fill them. One transaction: afterwards all of it is
-/// there, or nothing.
+/// Makes the tables of a store that has none, or brings those of an older one up to this version, and lets `within` fill
+/// them. One transaction: afterwards all of it is there, or nothing.
 pub(crate) fn make<T, E: From<StoreError>>(
     driver: &mut dyn Driver,
     within: impl FnOnce(&mut dyn Driver) -> Result<T, E>,

@@ -2,7 +2,7 @@
 //!
 //! Rules decide (in `tenure-core`), the engine does. A command goes through [`writer`] into
 //! [`execute::run_batch`], which loads what the rules need, lets them decide, and flushes what they changed in one
-//! commit. A question goes through [`execute::read`]. Nothing here is asynchronous, and no transaction is open
+//! commit. A question goes through [`readers`] and is answered as by [`execute::read`]. Nothing here is asynchronous, and no transaction is open
 //! while anything waits for a network or a person.
 
 #![warn(clippy::wildcard_enum_match_arm)]

@@ -109,7 +109,7 @@ impl Readers {
             let said = read_within(driver, fleet, operation, envelope, wall, durations)?;
             let is_behind = said.as_ref().is_err_and(|refusal| refusal.code == Code::Behind);
             let told = Told { outcome: said.map_err(Failure::Refused), at };
-            if is_behind {
+            if is_behind && driver.can_be_lost() {
                 // Another connection may reach a store that is not, so this one is not kept.
                 behind = Some(told);
                 return Err(StoreError::new(Class::Other, "the state is behind"));
@@ -168,9 +168,11 @@ impl Readers {
             }
         };
         drop(pool);
-        let connect = || (self.connect)().inspect_err(|_| self.give_back(None));
-        let driver = idle.map_or_else(connect, Ok)?;
-        Ok(Lent { readers: self, driver: Some(driver) })
+        let mut lent = Lent { readers: self, driver: idle };
+        if lent.driver.is_none() {
+            lent.driver = Some((self.connect)()?);
+        }
+        Ok(lent)
     }
 
     fn give_back(&self, driver: Option<Box<dyn Driver>>) {
@@ -276,6 +278,10 @@ mod tests {
 
         fn rollback(&mut self) -> Result<(), StoreError> {
             self.inner.rollback()
+        }
+
+        fn can_be_lost(&self) -> bool {
+            true
         }
 
         fn set_patience(&mut self, patience: Patience) {

@@ -20,7 +20,7 @@ body otherwise. Unknown fields are refused.
 Every write carries an operation id (`Idempotency-Key`). The same id with the same request has one effect and one
 answer; an operation marked *light* is written without event and receipt and answers a repeat the same by other means.
 
-Every answer tells the last event of the committed state that it is true of, in the header `Tenure-Event`; the answer of a
+Every answer that looked at a state tells the last event of the committed state that it is true of, in the header `Tenure-Event`; the answer of a
 write that of the commit which holds it. A question may carry such an event as `Tenure-At-Least`: it is answered from a
 state that has it, also on another server. Where the store that a server reaches does not come there within five seconds,
 the question is refused as `behind`. A *light* operation leaves no event, so no question can wait for it.

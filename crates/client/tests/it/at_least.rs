@@ -89,6 +89,24 @@ fn a_server_that_is_behind_is_asked_again() {
 }
 
 #[test]
+fn a_refusal_of_the_present_epoch_is_about_something_else_and_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = asked.clone();
+    // Others go on writing: each answer tells another event.
+    fake::daemon(folder.path(), move |_, _| {
+        refusal(&format!("2-{}", 3 + count.fetch_add(1, SeqCst)), Code::EpochChanged)
+    });
+    let (client, _) = fake::client(folder.path());
+    for (known, times) in [("1-70", 2), ("2-1", 1)] {
+        client.hear(known.parse().ok());
+        asked.store(0, SeqCst);
+        client.call(&ready(), None).expect_err("a cursor of the question is of another epoch");
+        assert_eq!(asked.load(SeqCst), times, "{known}");
+    }
+}
+
+#[test]
 fn after_a_restore_the_present_epoch_is_asked_and_a_store_of_an_earlier_one_is_not() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = Arc::new(AtomicU32::new(0));

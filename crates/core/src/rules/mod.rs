@@ -71,7 +71,7 @@ fn as_of(set: &WorkingSet, call: &Call) -> AsOf {
     AsOf { event: set.fleet.last(), fleet_time: call.now.fleet }
 }
 
-/// The session's id, for scopes: they only hint, so an absent session hints nothing.
+/// The session that the caller names, for scopes: they say what to load before anybody is authenticated, and decide nothing.
 fn calling_session(call: &Call) -> Option<SessionId> {
     call.envelope.caller.as_ref().map(|caller| caller.session.clone())
 }

@@ -13,9 +13,7 @@ use super::app::App;
 
 /// Asks, and asks again for a while where the state lacks an event that the question wants it to have.
 pub(super) async fn ask(app: &Arc<App>, command: Command) -> Told {
-    if command.envelope.at_least.is_none() {
-        return app.ask(command).await;
-    }
+    let Some(wanted) = command.envelope.at_least else { return app.ask(command).await };
     let deadline = Instant::now() + Duration::from_millis(AT_LEAST_MS);
     let mut stopping = app.stop().subscribe();
     let mut head = app.head.subscribe();
@@ -30,8 +28,8 @@ pub(super) async fn ask(app: &Arc<App>, command: Command) -> Told {
         let _at_rest = app.rest();
         tokio::select! {
             _ = stopping.wait_for(|stop| *stop) => return told,
-            // There is news as long as there is a server to tell it.
-            _ = head.changed() => {}
+            // What is heard of an event before it helps nobody.
+            () = async { while head.changed().await.is_ok() && *head.borrow_and_update() < wanted.number {} } => {}
             () = tokio::time::sleep(left.min(Duration::from_millis(AT_LEAST_LOOK_MS))) => {}
         }
     }

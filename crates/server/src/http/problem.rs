@@ -25,7 +25,7 @@ impl From<Refusal> for Refused {
 }
 
 impl Refused {
-    /// A refusal that a state is behind, with the last event of that.
+    /// A refusal, with the last event of the state that was looked at.
     pub(super) fn at(refusal: Refusal, at: Option<EventCursor>) -> Self {
         Self { refusal, status: None, at }
     }

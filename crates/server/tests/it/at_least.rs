@@ -1,6 +1,9 @@
 //! Every answer tells of which state it is, and a question may want a state that has an event.
 
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tenure_core::model::limits::AT_LEAST_MS;
 
 use crate::daemon::{Served, served, served_with_a_task};
 use crate::wire::{Answer, PROOF, Request, SESSION, get, mutation};
@@ -65,8 +68,10 @@ fn a_question_hears_that_the_event_does_not_come_and_is_answered_once_it_is_ther
     let served = served_with_a_task();
     let next = told(&served.ask(&list("1-0"))) + 1;
     let wanted = list(&format!("1-{next}"));
+    let begun = Instant::now();
     let refused = served.ask(&wanted);
     assert_eq!((refused.status, refused.code().as_str()), (503, "behind"), "{}", refused.body);
+    assert!(begun.elapsed() >= Duration::from_millis(AT_LEAST_MS), "it was waited for");
     assert_eq!((told(&refused), refused.header("retry-after")), (next - 1, Some("1")));
     let problem = refused.value();
     assert_eq!(problem["retryable"], true);

@@ -70,8 +70,8 @@ pub fn run(wish: &Restored, context: &Context) -> Result<(), Stop> {
     // Whoever works or waits there would start a daemon in between.
     let _nobody_starts_one = hold_off(&[&place])?;
     let progress = Progress::of(&context.screen, "reading the store");
-    let is_done = if wish.dry_run { Wish::Plan } else { Wish::Begin };
-    let done = restored(&place, is_done, &MachineClocks, &mut |so_far| progress.tell_restored(so_far));
+    let whether = if wish.dry_run { Wish::Plan } else { Wish::Begin };
+    let done = restored(&place, whether, &MachineClocks, &mut |so_far| progress.tell_restored(so_far));
     drop(progress);
     let done = done.map_err(Refusal::from)?;
     let next = if wish.dry_run {

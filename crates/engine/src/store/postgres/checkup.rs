@@ -56,8 +56,10 @@ pub fn look(address: &Address) -> Result<Vec<Finding>, StoreError> {
     let mut one = match Postgres::open(address, Role::Reader) {
         Ok(one) => one,
         Err(error) => {
-            let findings = address.hosts().iter().find_map(|host| only_read(&host.read_only()).ok());
-            return findings.ok_or(error);
+            // One that cannot be reached may be the primary.
+            let seen: Result<Vec<_>, _> =
+                address.hosts().iter().map(|host| only_read(&host.read_only())).collect();
+            return seen.ok().and_then(|mut seen| seen.pop()).ok_or(error);
         }
     };
     Ok(vec![
@@ -94,7 +96,7 @@ fn writing(one: &mut Postgres) -> Result<Finding, StoreError> {
         [0, _] => ("default_transaction_read_only is on", "set default_transaction_read_only to off"),
         [_, _] => (
             "it is a standby and follows another server",
-            "name the primary in the address, or promote this one",
+            "name the primary in the address; promote this one only if the primary is gone for good",
         ),
     };
     Ok(Finding::judged("writing", next.is_empty(), found, next))

@@ -45,9 +45,14 @@ pub fn stated(error: &Error, step: Step) -> StoreError {
 
 /// The class of what the server says, or nothing where its word is the end of the connection.
 fn class(state: &SqlState) -> Option<Class> {
-    if [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED]
-        .contains(state)
-    {
+    // A statement that took too long was given up, and its connection stands.
+    let busy = [
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::QUERY_CANCELED,
+    ];
+    if busy.contains(state) {
         return Some(Class::Busy);
     }
     match state.code().get(..2) {

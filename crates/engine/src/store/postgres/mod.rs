@@ -13,7 +13,7 @@ mod presence;
 mod value;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,10 @@ const WRITER: &str = "\
 /// What a reader is told. Its questions differ: a plan that was made for any values can be several times slower than one
 /// made for these.
 const READER: &str = "SET default_transaction_read_only = on; SET plan_cache_mode = force_custom_plan";
+/// How long a question may be worked on for which somebody waits: the database itself gives it up before they do. One that
+/// may take its time says so within its transaction, with which that ends.
+const BOUNDED: &str = "SET statement_timeout = '9s'";
+const UNBOUNDED: &str = "SET statement_timeout = 0";
 
 /// A connection to a PostgreSQL database.
 pub struct Postgres {
@@ -55,8 +59,7 @@ pub struct Postgres {
     /// What tells this process's announcements from those of others.
     tag: String,
     role: Role,
-    /// By the length of their text first: those for more rows of a table begin like those for fewer.
-    statements: BTreeMap<(usize, String), Statement>,
+    statements: HashMap<String, Statement>,
     foreseen: Foreseen,
     growth: Growth,
     is_leader: bool,
@@ -154,7 +157,7 @@ impl Postgres {
             schema: address.schema.clone(),
             tag: address.tag.clone(),
             role,
-            statements: BTreeMap::new(),
+            statements: HashMap::new(),
             foreseen: Foreseen::default(),
             growth: Growth::default(),
             is_leader: false,
@@ -171,6 +174,9 @@ impl Postgres {
             Role::Reader => READER,
         };
         [SETTINGS, own, &path].into_iter().for_each(|sql| self.later(sql));
+        if self.role == Role::Reader {
+            self.later(BOUNDED);
+        }
         // What a server calls committed may be more than what a flush makes so, never less.
         if !matches!(&*self.setting("synchronous_commit")?, "on" | "remote_apply" | "remote_write") {
             self.later("SET synchronous_commit = on");
@@ -189,8 +195,7 @@ impl Postgres {
     }
 
     fn prepared(&mut self, sql: &str) -> Result<Statement, StoreError> {
-        let key = (sql.len(), sql.to_owned());
-        if let Some(statement) = self.statements.get(&key) {
+        if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
         // What a statement names must be there already, and a migration makes it.
@@ -199,7 +204,7 @@ impl Postgres {
             self.statements.clear();
         }
         let statement = self.wire.prepare(sql)?;
-        self.statements.insert(key, statement.clone());
+        self.statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
 
@@ -327,6 +332,10 @@ impl Driver for Postgres {
 
     fn set_patience(&mut self, patience: Patience) {
         self.wire.set_patience(patience);
+        match patience {
+            Patience::Bounded => self.later(BOUNDED),
+            Patience::Unbounded => self.later(UNBOUNDED),
+        }
     }
 
     fn can_be_lost(&self) -> bool {
