@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::place::{hand_over, run};
+use crate::place::hand_over;
+use crate::program::run;
 
 /// What `openssl` is told about the two kinds of certificates. Whoever signs is no server, and a server signs nothing.
 const KINDS: &str = "\

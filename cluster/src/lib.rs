@@ -10,6 +10,7 @@ mod patroni;
 mod place;
 mod pooler;
 mod processes;
+mod program;
 mod recovery;
 mod server;
 mod standby;

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::place::{Place, run};
+use crate::place::Place;
 use crate::processes;
+use crate::program::run;
 use crate::server::{LOOPBACK, free_port};
 
 /// Debian's packages of all that is needed.

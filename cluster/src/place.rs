@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::getuid;
 
+use crate::program::run;
 use crate::version::{self, Version};
 
 /// The user that runs a server which refuses to run as root: nobody.
@@ -151,14 +152,4 @@ pub(crate) fn hand_over(path: &Path) -> Result<(), String> {
         return Ok(());
     }
     chown(path, Some(NOBODY), Some(NOBODY)).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Runs a program to its end and returns what it prints.
-pub(crate) fn run(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| error.to_string())?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()))
-    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::place::run;
+use crate::program::run;
 
 /// How long processes may take to stand still or to be gone.
 const PATIENCE: Duration = Duration::from_secs(10);

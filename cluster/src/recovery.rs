@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::place::{hand_over, own, run};
+use crate::place::{hand_over, own};
+use crate::program::run;
 use crate::server::{Cluster, Ending, until};
 
 /// The folder of the log that is kept.

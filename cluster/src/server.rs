@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::authority::Authority;
-use crate::place::{Place, run};
+use crate::place::Place;
 use crate::processes::{self, Still};
+use crate::program::run;
 use crate::version::versions;
 
 /// How long a server may take to answer first, and to go.

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::place::{Place, hand_over, run};
+use crate::place::{Place, hand_over};
+use crate::program::run;
 use crate::server::{Cluster, until};
 
 /// The name under which a standby follows, and for which its primary's commits wait.
