@@ -4,25 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use tenure_core::model::refusal::{Code, Problem, Refusal};
-use tenure_core::operation::ownership::Claim;
 use tenure_core::operation::queue::Ready;
 
-use crate::fake::{self, Reply};
+use crate::fake::{self, Reply, claim};
 
 const READY: &str = r#"{"tasks":[],"total":0,"as_of":{"event":"1-1","fleet_time":1},"reasons":{}}"#;
 
 fn ready() -> Ready {
     Ready { project: "afc".parse().expect("valid"), limit: None, cursor: None }
-}
-
-fn claim() -> Claim {
-    Claim {
-        task: None,
-        projects: vec!["afc".parse().expect("valid")],
-        another: false,
-        no_recovery: false,
-        wait_ms: None,
-    }
 }
 
 /// A reply that is true of the state that ends with an event.

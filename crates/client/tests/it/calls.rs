@@ -12,21 +12,11 @@ use tenure_client::failure::Failure;
 use tenure_core::model::attempt::Evidence;
 use tenure_core::model::ids::Epoch;
 use tenure_core::model::refusal::Code;
-use tenure_core::operation::ownership::{Claim, Close, Heartbeat, Release};
+use tenure_core::operation::ownership::{Close, Heartbeat, Release};
 use tenure_core::operation::queue::Ready;
 use tenure_core::secret::Proof;
 
-use crate::fake::{self, Reply};
-
-fn claim() -> Claim {
-    Claim {
-        task: None,
-        projects: vec!["afc".parse().expect("valid")],
-        another: false,
-        no_recovery: false,
-        wait_ms: None,
-    }
-}
+use crate::fake::{self, Reply, claim};
 
 fn ready() -> Ready {
     Ready { project: "afc".parse().expect("valid"), limit: Some(3), cursor: Some("a/b c".to_owned()) }

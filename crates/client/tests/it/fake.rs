@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use tenure_client::call::{Client, Retry};
 use tenure_client::identity::Identity;
 use tenure_client::session::{Particulars, Session};
+use tenure_core::operation::ownership::Claim;
 use tenure_core::wire::SOCKET;
 
 /// A request as the daemon read it.
@@ -145,6 +146,17 @@ pub fn identity(name: &str) -> Identity {
 
 pub fn session(client: &Client, name: &str) -> Session {
     Session::open(client, &identity(name), &Particulars::default()).expect("opens")
+}
+
+/// A claim of the next task.
+pub fn claim() -> Claim {
+    Claim {
+        task: None,
+        projects: vec!["afc".parse().expect("valid")],
+        another: false,
+        no_recovery: false,
+        wait_ms: None,
+    }
 }
 
 /// The answer of a claim.
