@@ -43,7 +43,7 @@ const SETTINGS: &str = "\
 /// leave aside. A plan that holds for all values is planned once.
 const WRITER: &str = "\
     SET default_transaction_read_only = off; SET idle_session_timeout = '10s'; SET random_page_cost = 1.1; \
-    SET enable_seqscan = off; SET enable_bitmapscan = off;";
+    SET enable_seqscan = off; SET enable_bitmapscan = off";
 /// What a reader is told. Its questions differ: a plan that was made for any values can be several times slower than one
 /// made for these.
 const READER: &str = "SET default_transaction_read_only = on; SET plan_cache_mode = force_custom_plan";
