@@ -46,20 +46,33 @@ pub struct Committed {
     pub answers: Vec<Result<String, Refusal>>,
     /// The fleet row as committed.
     pub fleet: Fleet,
+    /// The last event before.
+    pub before: EventNumber,
     /// What those who wait are to hear.
     pub news: News,
 }
 
+/// Who joins a batch once the store is locked for it.
+pub type Join<'a> = &'a mut dyn FnMut() -> Vec<Command>;
+
 /// Runs commands in one transaction and makes it durable. After an error nothing is known to have happened, and
 /// nothing was answered: every caller asks again with the same id.
+///
+/// With somebody to `join`, the lock of a store that others lock too is waited for by itself, and who came meanwhile is in
+/// this batch and does not wait for the next turn.
 pub fn run_batch<S: Store + ?Sized>(
     store: &mut S,
     clock: &FleetClock,
     clocks: &dyn Clocks,
-    commands: Vec<Command>,
+    mut commands: Vec<Command>,
+    join: Option<Join<'_>>,
     durations: Durations,
 ) -> Result<Committed, StoreError> {
     write(store, |store| {
+        if let Some(join) = join {
+            store.fleet()?;
+            commands.extend(join());
+        }
         if store.is_far() {
             let soon = clock.soon(clocks);
             let needs = commands.iter().flat_map(|command| first_needs(command, soon, durations)).collect();
@@ -77,7 +90,7 @@ pub fn run_batch<S: Store + ?Sized>(
         if !news.is_none(before) {
             store.announce(&news, before)?;
         }
-        Ok(Committed { answers, news, fleet: set.fleet })
+        Ok(Committed { answers, news, fleet: set.fleet, before })
     })
 }
 

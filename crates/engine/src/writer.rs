@@ -6,6 +6,7 @@
 //! of the writer: what the disk holds is unknown until the store is opened anew, so everything later hears the
 //! same until somebody restarts the engine.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Relaxed, Release},
@@ -25,7 +26,7 @@ use tenure_core::working_set::News;
 
 use crate::clock::{Clocks, FleetClock};
 use crate::connection::{Connect, Connection};
-use crate::execute::{Command, Committed, run_batch};
+use crate::execute::{Command, Committed, Join, run_batch};
 use crate::outcome::{Failure, Told};
 use crate::store::driver::{Class, Driver, StoreError};
 use crate::store::queue;
@@ -117,6 +118,7 @@ impl Writer {
             clock,
             clocks,
             durations,
+            is_shared: false,
             dead: None,
             unconfirmed: told,
             hear: hear.clone(),
@@ -220,6 +222,8 @@ struct Shell {
     clock: FleetClock,
     clocks: Arc<dyn Clocks>,
     durations: Durations,
+    /// Whether somebody else has written between our last two batches.
+    is_shared: bool,
     dead: Option<StoreError>,
     unconfirmed: Arc<AtomicBool>,
     hear: Arc<OnceLock<Hear>>,
@@ -238,7 +242,7 @@ impl Shell {
 
     fn serve(&mut self, messages: &Receiver<Message>) {
         // The first commit makes the time of joining durable before anybody is answered.
-        let _ = self.commit(Vec::new());
+        let _ = self.commit(&mut Batch::default(), messages);
         let mut next_tick = Instant::now() + TICK;
         loop {
             let wait = next_tick.saturating_duration_since(Instant::now());
@@ -250,36 +254,32 @@ impl Shell {
             let mut batch = Batch::default();
             if let Some(first) = first {
                 batch.take(first);
-                while batch.jobs.len() < BATCH_COMMANDS && !batch.stop {
-                    let Ok(message) = messages.try_recv() else { break };
-                    batch.take(message);
-                }
+                batch.take_waiting(messages);
             }
             if Instant::now() >= next_tick {
                 self.tick(&mut batch);
                 next_tick = Instant::now() + TICK;
             }
-            let stop = batch.stop;
-            self.answer(batch);
-            if stop {
+            if self.answer(batch, messages).is_break() {
                 // Whatever came in beside the order to stop is still done.
                 let mut rest = Batch::default();
                 messages.try_iter().for_each(|message| rest.take(message));
-                self.answer(rest);
+                let _ = self.answer(rest, messages);
                 return;
             }
         }
     }
 
-    /// Runs a batch and answers everybody in it.
-    fn answer(&mut self, batch: Batch) {
-        let Batch { mut jobs, probes, ticks, stop: _ } = batch;
-        if jobs.is_empty() && probes.is_empty() && !ticks {
-            return;
+    /// Runs a batch and answers everybody in it. Breaks if it has the order to stop.
+    fn answer(&mut self, mut batch: Batch, messages: &Receiver<Message>) -> ControlFlow<()> {
+        if batch.is_empty() {
+            return batch.then();
         }
-        let commands = jobs.iter_mut().filter_map(|job| job.command.take()).map(|command| *command).collect();
         let before = self.fleet.event;
-        match self.commit(commands) {
+        let outcome = self.commit(&mut batch, messages);
+        let then = batch.then();
+        let Batch { jobs, probes, ticks: _, stop: _ } = batch;
+        match outcome {
             Ok((answers, news)) => {
                 let at = Some(self.fleet.last());
                 for (job, answer) in jobs.into_iter().zip(answers) {
@@ -297,18 +297,31 @@ impl Shell {
                 probes.into_iter().for_each(|tell| tell(Err(error.clone())));
             }
         }
+        then
     }
 
-    /// Commits commands. Where the connection is lost, they are decided again on another one: what has happened is told by
-    /// its receipts, and what has not happens now.
-    fn commit(&mut self, commands: Vec<Command>) -> Result<(Vec<Result<String, Refusal>>, News), StoreError> {
+    /// Commits a batch. Where the connection is lost, it is decided again on another one: what has happened is told by its
+    /// receipts, and what has not happens now.
+    fn commit(
+        &mut self,
+        batch: &mut Batch,
+        messages: &Receiver<Message>,
+    ) -> Result<(Vec<Result<String, Refusal>>, News), StoreError> {
+        let mut commands = batch.commands();
         if !self.connection.can_be_lost() {
-            return self.try_commit(commands);
+            return self.try_commit(commands, None);
         }
         let begun = Instant::now();
         let mut rest = REST_MIN;
         loop {
-            match self.try_commit(commands.clone()) {
+            let present = commands.clone();
+            let mut join = || {
+                batch.take_waiting(messages);
+                let late = batch.commands();
+                commands.extend(late.iter().cloned());
+                late
+            };
+            match self.try_commit(present, Some(&mut join)) {
                 Err(error) if is_lost(&error) && begun.elapsed() + rest < REPEAT => {
                     // Nobody wakes it; it goes on when its time is over.
                     std::thread::park_timeout(rest);
@@ -322,16 +335,20 @@ impl Shell {
     fn try_commit(
         &mut self,
         commands: Vec<Command>,
+        join: Option<Join<'_>>,
     ) -> Result<(Vec<Result<String, Refusal>>, News), StoreError> {
         if let Some(error) = &self.dead {
             return Err(error.clone());
         }
+        // Who has the lock to themselves does not wait for it.
+        let join = join.filter(|_| self.is_shared);
         let committed = self
             .connection
             .open(&self.fleet)
-            .and_then(|driver| run_batch(driver, &self.clock, &*self.clocks, commands, self.durations));
+            .and_then(|driver| run_batch(driver, &self.clock, &*self.clocks, commands, join, self.durations));
         match committed {
-            Ok(Committed { answers, fleet, news }) => {
+            Ok(Committed { answers, fleet, before, news }) => {
+                self.is_shared = before != self.fleet.event;
                 self.committed.store(fleet.event.0, Release);
                 self.fleet = fleet;
                 Ok((answers, news))
@@ -402,6 +419,27 @@ struct Batch {
 }
 
 impl Batch {
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.probes.is_empty() && !self.ticks
+    }
+
+    fn then(&self) -> ControlFlow<()> {
+        if self.stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// The commands that were not taken out yet.
+    fn commands(&mut self) -> Vec<Command> {
+        self.jobs.iter_mut().filter_map(|job| job.command.take()).map(|command| *command).collect()
+    }
+
+    /// Takes who waits, up to a full batch.
+    fn take_waiting(&mut self, messages: &Receiver<Message>) {
+        while self.jobs.len() < BATCH_COMMANDS && !self.stop {
+            let Ok(message) = messages.try_recv() else { return };
+            self.take(message);
+        }
+    }
+
     fn take(&mut self, message: Message) {
         match message {
             Message::Run(job) => self.jobs.push(job),

@@ -69,7 +69,7 @@ impl<C> Coordinator<C> {
         }
         store.meet(plan);
         let driver: &mut dyn Driver = store;
-        let outcome = run_batch(driver, &self.clock, &clocks, commands, self.durations);
+        let outcome = run_batch(driver, &self.clock, &clocks, commands, None, self.durations);
         let outcome = outcome.map(|committed| {
             self.fleet = committed.fleet;
             committed.answers

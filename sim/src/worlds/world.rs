@@ -358,7 +358,7 @@ impl World {
         let wait_ms = if fate == Fate::Waits { TICK_MS } else { 0 };
         let clocks = StepClocks::at(self.monotonic, self.wall);
         let mut store = Memory::new(self.rows.clone(), &clocks, wait_ms, fate == Fate::Dies, flaw);
-        let committed = run_batch(&mut store, &self.clock, &clocks, vec![command], durations());
+        let committed = run_batch(&mut store, &self.clock, &clocks, vec![command], None, durations());
         self.monotonic += wait_ms;
         self.wall += wait_ms;
         (committed, store.kept, self.truth.plus_ms(wait_ms))

@@ -252,6 +252,7 @@ impl<D: Driver> Store<D> {
             &self.clock,
             &MachineClocks,
             commands,
+            None,
             Durations::default(),
         );
         match ran.map_err(|error| error.to_string())?.answers.into_iter().find_map(Result::err) {

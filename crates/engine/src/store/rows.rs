@@ -71,15 +71,21 @@ impl Shape {
         self
     }
 
-    fn upsert(&self, rows: usize) -> &str {
-        self.upserts.get(rows, || self.upsert_text(rows, self.fixed))
+    /// The statement that writes so many rows, one of the sizes that statements exist in.
+    pub(super) fn upsert(&self, rows: usize) -> &str {
+        self.upserts.get(rows, || self.upsert_text(&places(rows, self.columns.len()), self.fixed))
+    }
+
+    /// The statement that writes the rows of a source, which has all columns in order.
+    pub(super) fn upsert_from(&self, source: &str) -> String {
+        self.upsert_text(source, self.fixed)
     }
 
     /// An upsert that changes only rows whose steady columns stay as they are.
     fn steady_upsert(&self, rows: usize) -> &str {
         let changing = self.fixed + self.steady;
         self.steady_upserts.get(rows, || {
-            let mut sql = self.upsert_text(rows, changing);
+            let mut sql = self.upsert_text(&places(rows, self.columns.len()), changing);
             for (index, name) in self.columns[self.fixed..changing].iter().enumerate() {
                 let and = if index == 0 { "WHERE" } else { "AND" };
                 let _ = write!(sql, " {and} {}.{name} = excluded.{name}", self.table);
@@ -88,9 +94,8 @@ impl Shape {
         })
     }
 
-    fn upsert_text(&self, rows: usize, changing: usize) -> String {
-        let mut sql = format!("INSERT INTO {} ({}) VALUES ", self.table, self.columns.join(", "));
-        placeholders(&mut sql, rows, self.columns.len());
+    fn upsert_text(&self, source: &str, changing: usize) -> String {
+        let mut sql = format!("INSERT INTO {} ({}) {source}", self.table, self.columns.join(", "));
         let key = self.columns[..self.key].join(", ");
         let changing: Vec<String> =
             self.columns[changing..].iter().map(|name| format!("{name} = excluded.{name}")).collect();
@@ -157,8 +162,9 @@ impl Shape {
     }
 }
 
-/// Writes `($1, $2), ($3, $4) …`.
-fn placeholders(sql: &mut String, rows: usize, width: usize) {
+/// `VALUES ($1, $2), ($3, $4) …`.
+fn places(rows: usize, width: usize) -> String {
+    let mut sql = String::from("VALUES ");
     for row in 0..rows {
         sql.push_str(if row == 0 { "(" } else { ", (" });
         for column in 0..width {
@@ -167,6 +173,7 @@ fn placeholders(sql: &mut String, rows: usize, width: usize) {
         }
         sql.push(')');
     }
+    sql
 }
 
 /// A question for the rows whose columns have one of several values.
@@ -198,8 +205,8 @@ impl Lookup {
                     }
                 }
                 columns => {
-                    let _ = write!(sql, " WHERE ({}) IN (VALUES ", columns.join(", "));
-                    placeholders(&mut sql, keys, columns.len());
+                    let _ =
+                        write!(sql, " WHERE ({}) IN ({}", columns.join(", "), places(keys, columns.len()));
                 }
             }
             sql.push(')');
@@ -388,7 +395,7 @@ pub fn remove(driver: &mut dyn Driver, shape: &Shape, keys: &Values<'_>) -> Resu
 
 /// Writes rows whose values stand one after the other.
 pub fn insert(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Result<(), StoreError> {
-    in_sizes(&rows.0, shape.columns.len(), |rows, values| driver.write(shape.upsert(rows), values, None))
+    driver.write_rows(shape, &rows.0)
 }
 
 /// The same for as many rows as anybody likes to bring, one part after the other: it returns once the database has them,
@@ -409,7 +416,7 @@ pub fn insert_part(driver: &mut dyn Driver, shape: &Shape, rows: &[Value<'_>]) -
 }
 
 /// Cuts rows into the sizes that statements exist in, the largest first.
-fn in_sizes(
+pub(super) fn in_sizes(
     values: &[Value<'_>],
     width: usize,
     mut run: impl FnMut(usize, &[Value<'_>]) -> Result<(), StoreError>,

@@ -122,6 +122,40 @@ fn two_servers_never_give_one_task_to_two_sessions_and_leave_one_record() {
     }
 }
 
+#[test]
+fn who_comes_while_a_server_waits_for_its_turn_shares_that_turn() {
+    let place = Place::new();
+    let (a, b) = (place.server("a"), place.server("b"));
+    let founder = filled(&a, 0);
+    // From the second on, `a` knows that it is not alone.
+    done(&b, created(&founder, "by the other"));
+    done(&a, created(&founder, "after the other"));
+    let before = a.info().expect("told").event.0;
+    let mut other = Postgres::open(&place.address(), Role::Writer).expect("a connection");
+    other.begin_write().expect("it begins");
+    fleet::existing(&mut other).expect("it has the lock");
+    let (tell, told) = channel();
+    let submit = |title: &str| {
+        let tell = tell.clone();
+        a.submit(created(&founder, title), Box::new(move |answer| drop(tell.send(answer.outcome))));
+    };
+    submit("first");
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while place.cluster.sql(waiting).expect("told") == "0" {
+        // waits because: only the database knows when the server stands before the lock
+        thread::sleep(Duration::from_millis(2));
+    }
+    submit("second");
+    submit("third");
+    other.rollback().expect("it lets go");
+    for _ in 0..3 {
+        told.recv_timeout(PATIENCE).expect("in time").expect("accepted");
+    }
+    let turns =
+        format!("SELECT count(*), count(DISTINCT xmin::text) FROM tenure.event WHERE number > {before}");
+    assert_eq!(place.cluster.sql(&turns).expect("counted"), "3|1");
+}
+
 /// What a server hears from now on.
 fn ear(engine: &Engine) -> Receiver<News> {
     let (tell, told) = channel();
@@ -199,8 +233,14 @@ fn a_server_learns_of_commits_whose_announcements_are_all_lost() {
     let before = fleet::existing(&mut silent).expect("a fleet");
     let clock = FleetClock::join(&before, &MachineClocks);
     let store: &mut dyn Driver = &mut silent;
-    let committed =
-        run_batch(store, &clock, &MachineClocks, vec![created(&founder, "unheard")], Durations::default());
+    let committed = run_batch(
+        store,
+        &clock,
+        &MachineClocks,
+        vec![created(&founder, "unheard")],
+        None,
+        Durations::default(),
+    );
     let Fleet { event, .. } = committed.expect("it commits").fleet;
     let heard = hear_of(&told, event.0);
     assert!(heard.iter().any(|news| news.is_vague), "whoever waits must look: {heard:?}");

@@ -162,7 +162,7 @@ impl World {
     fn commit(&mut self, commands: &[Command]) -> Result<Committed, StoreError> {
         let (clock, clocks) = (self.clock, self.clocks.clone());
         let run = |driver: &mut dyn Driver| {
-            run_batch(driver, &clock, &*clocks, commands.to_vec(), Durations::default())
+            run_batch(driver, &clock, &*clocks, commands.to_vec(), None, Durations::default())
         };
         match &self.faults {
             // What leaves no receipt repeats its own condition and may answer otherwise.

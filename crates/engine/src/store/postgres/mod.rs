@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod checkup;
+mod columns;
 mod error;
 mod foreseen;
 mod growth;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tenure_core::model::ids::EventNumber;
 use tenure_core::working_set::News;
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::{Column, Row, Statement};
 
 use self::address::Address;
 use self::error::Step;
@@ -28,6 +29,7 @@ use self::growth::Growth;
 use self::value::{Argument, PostgresRow};
 use self::wire::{Request, Wire};
 use super::driver::{Class, Driver, Each, Patience, Role, StoreError, Value};
+use super::rows::Shape;
 use super::schema_known;
 use super::search::{FullText, tsvector};
 
@@ -60,6 +62,8 @@ pub struct Postgres {
     tag: String,
     role: Role,
     statements: HashMap<String, Statement>,
+    /// How rows are written, by table.
+    inserts: HashMap<&'static str, Statement>,
     foreseen: Foreseen,
     growth: Growth,
     is_leader: bool,
@@ -158,6 +162,7 @@ impl Postgres {
             tag: address.tag.clone(),
             role,
             statements: HashMap::new(),
+            inserts: HashMap::new(),
             foreseen: Foreseen::default(),
             growth: Growth::default(),
             is_leader: false,
@@ -205,6 +210,18 @@ impl Postgres {
         }
         let statement = self.wire.prepare(sql)?;
         self.statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// The statement that writes rows of a table, given as a list for each column.
+    fn insert(&mut self, shape: &Shape) -> Result<Statement, StoreError> {
+        if let Some(statement) = self.inserts.get(shape.table()) {
+            return Ok(statement.clone());
+        }
+        let found = self.prepared(&shape.select())?;
+        let source = columns::source(found.columns().iter().map(Column::type_));
+        let statement = self.prepared(&shape.upsert_from(&source))?;
+        self.inserts.insert(shape.table(), statement.clone());
         Ok(statement)
     }
 
@@ -272,9 +289,23 @@ impl Driver for Postgres {
 
     fn write(&mut self, sql: &str, values: &[Value<'_>], rows: Option<u64>) -> Result<(), StoreError> {
         let statement = self.prepared(sql)?;
-        self.growth.note(sql, values.len());
         self.foreseen.forget();
         self.wire.later(Request::Write { statement, values: Argument::all(values), rows });
+        Ok(())
+    }
+
+    fn write_rows(&mut self, shape: &Shape, values: &[Value<'_>]) -> Result<(), StoreError> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let statement = self.insert(shape)?;
+        self.growth.note(shape.table(), values.len());
+        self.foreseen.forget();
+        let width = shape.columns().len();
+        for part in values.chunks(columns::ROWS_MAX * width) {
+            let (statement, values) = (statement.clone(), columns::lists(part, width));
+            self.wire.later(Request::Write { statement, values, rows: None });
+        }
         Ok(())
     }
 

@@ -15,6 +15,8 @@ pub enum Argument {
     Text(String),
     /// Nothing.
     Null,
+    /// The values of a column.
+    List(Vec<Self>),
 }
 
 impl Argument {
@@ -40,7 +42,7 @@ impl PartialEq<Value<'_>> for Argument {
             (Self::Integer(one), Value::Integer(other)) => one == other,
             (Self::Text(one), Value::Text(other)) => one == other,
             (Self::Null, Value::Null) => true,
-            (Self::Integer(_) | Self::Text(_) | Self::Null, _) => false,
+            (Self::Integer(_) | Self::Text(_) | Self::Null | Self::List(_), _) => false,
         }
     }
 }
@@ -55,6 +57,7 @@ impl ToSql for Argument {
             Self::Integer(integer) => integer.to_sql_checked(of, out),
             Self::Text(text) => text.to_sql_checked(of, out),
             Self::Null => Ok(IsNull::Yes),
+            Self::List(values) => values.to_sql_checked(of, out),
         }
     }
 
