@@ -262,7 +262,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Digest(command)) => digest::run(command, context),
         Some(Command::Commits(command)) => commits::run(command, context),
         Some(Command::Stats(statistics)) => context.perform(&statistics),
-        Some(Command::Audit(audit::Command::Verify)) => audit::verify(context),
+        Some(Command::Audit(command)) => audit::run(command, context),
         Some(Command::Backup(command)) => backup::run(&command, context),
         Some(Command::Restore(restore)) => restore::run(&restore, context),
         Some(Command::Store(command)) => store::run(&command, context),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use serde_json::json;
 use tenure_core::model::export::{Seal, read_end};
-use tenure_core::model::ids::{Digest, ProjectKey};
+use tenure_core::model::ids::{Anchor, Digest, ProjectKey};
 use tenure_core::wire;
 
 use crate::call::Client;
@@ -32,6 +32,8 @@ pub struct Whole {
     pub bytes: u64,
     /// Their SHA-256.
     pub sha256: Digest,
+    /// Where the record ended.
+    pub anchor: Option<Anchor>,
 }
 
 impl Client {
@@ -44,6 +46,7 @@ impl Client {
     ) -> Result<Option<Whole>, Failure> {
         let route = Route::get(wire::EXPORT, &json!({ "project": projects }))?;
         let stream = self.open(&route, wire::JSON_LINES, true)?;
+        let anchor = stream.anchor;
         let all = stream.bytes.unwrap_or_default();
         let mut lines = BufReader::new(stream.reader);
         let (mut seal, mut done, mut line) = (Seal::default(), 0, Vec::new());
@@ -65,7 +68,7 @@ impl Client {
             seal.add(&line);
             if is_end && lines.fill_buf().is_ok_and(<[u8]>::is_empty) {
                 let end = seal.end();
-                return Ok(Some(Whole { lines: end.lines, bytes: done, sha256: end.sha256 }));
+                return Ok(Some(Whole { lines: end.lines, bytes: done, sha256: end.sha256, anchor }));
             }
         }
     }

@@ -7,10 +7,11 @@ use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use tenure_core::model::ids::EventCursor;
+use tenure_core::model::ids::{Anchor, EventCursor};
 use tenure_core::model::limits::TARGET_BYTES;
 use tenure_core::wire;
 use ureq::http;
@@ -50,6 +51,8 @@ pub struct Reply {
 pub struct Stream {
     /// The last event of the state that it begins with, if that was said.
     pub at: Option<EventCursor>,
+    /// Where the record ends of which it tells, if that was said.
+    pub anchor: Option<Anchor>,
     /// How long it is, if that was said.
     pub bytes: Option<u64>,
     /// What comes.
@@ -107,8 +110,9 @@ impl Wire {
             if response.body().mime_type() != Some(media) {
                 return Err(Cut::Uncertain(format!("what answered sends no {media}")));
             }
-            let (at, bytes) = (at(&response), response.body().content_length());
-            return Ok(Ok(Stream { at, bytes, reader: response.into_body().into_reader() }));
+            let (at, anchor) = (told(&response, wire::EVENT), told(&response, wire::ANCHOR));
+            let bytes = response.body().content_length();
+            return Ok(Ok(Stream { at, anchor, bytes, reader: response.into_body().into_reader() }));
         }
         whole(response).map(Err)
     }
@@ -161,13 +165,14 @@ enum Within {
 fn whole(mut response: http::Response<ureq::Body>) -> Result<Reply, Cut> {
     let header = response.headers().get(http::header::RETRY_AFTER);
     let retry_after = header.and_then(|header| header.to_str().ok()).and_then(pause::stated);
-    let at = at(&response);
+    let at = told(&response, wire::EVENT);
     let body = response.body_mut().with_config().limit(REPLY_BYTES).read_to_vec().map_err(cut)?;
     Ok(Reply { status: response.status().as_u16(), retry_after, at, body })
 }
 
-fn at(response: &http::Response<ureq::Body>) -> Option<EventCursor> {
-    response.headers().get(wire::EVENT)?.to_str().ok()?.parse().ok()
+/// What an answer tells in one of our headers, if it does.
+fn told<T: FromStr>(response: &http::Response<ureq::Body>, header: &str) -> Option<T> {
+    response.headers().get(header)?.to_str().ok()?.parse().ok()
 }
 
 fn cut(error: ureq::Error) -> Cut {

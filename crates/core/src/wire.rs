@@ -35,6 +35,9 @@ pub const EPOCH: &str = "Tenure-Epoch";
 pub const EVENT: &str = "Tenure-Event";
 /// With a question: an event, as an answer told it, that the state which answers must have.
 pub const AT_LEAST: &str = "Tenure-At-Least";
+/// In an export's answer: the record's last event and its hash, as `NUMBER:HASH`. It is beside the export and not in it,
+/// because the same tasks give the same bytes.
+pub const ANCHOR: &str = "Tenure-Anchor";
 /// The protocol that the sender speaks, in requests and in answers.
 pub const PROTOCOL_HEADER: &str = "Tenure-Protocol";
 /// In answers: the name under which the daemon's log knows the request.

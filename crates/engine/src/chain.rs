@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use tenure_core::model::event::{Event, Receipt, chain_hash};
-use tenure_core::model::ids::{Digest, Epoch, EventNumber, OperationId, PrincipalName};
+use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName};
 use tenure_core::working_set::receipt_digest;
 use tenure_core::working_set::table::Table;
 
@@ -23,7 +23,9 @@ pub struct ChainReport {
     pub events: u64,
     /// How many receipts were compared with their events.
     pub receipts: u64,
-    /// The hash of the last event that was found in order: compare it with one noted elsewhere.
+    /// The last event that was found in order.
+    pub last: EventNumber,
+    /// Its hash.
     pub head: Digest,
     /// The first thing that is wrong.
     pub flaw: Option<Flaw>,
@@ -53,6 +55,12 @@ pub enum FlawKind {
     NotTheHead,
     /// The receipt of its operation is not the one that it vouches for.
     Receipt,
+    /// It was noted elsewhere, and the record ends before it.
+    Cut,
+    /// It was noted elsewhere, and a restore has left it behind.
+    LeftBehind,
+    /// It was noted elsewhere with another hash.
+    Rewritten,
 }
 
 impl fmt::Display for Flaw {
@@ -65,14 +73,33 @@ impl fmt::Display for Flaw {
             FlawKind::Misplaced => write!(f, "event {event} says something else than the row it stands in"),
             FlawKind::NotTheHead => write!(f, "event {event} is not the one that was recorded last"),
             FlawKind::Receipt => write!(f, "the stored answer of event {event}'s operation was altered"),
+            FlawKind::Cut => write!(f, "event {event} was noted elsewhere, and the record ends before it"),
+            FlawKind::LeftBehind => {
+                write!(f, "event {event} was noted elsewhere, and a restore has left it behind")
+            }
+            FlawKind::Rewritten => {
+                write!(
+                    f,
+                    "event {event} was noted elsewhere with another hash: it, or one before it, was rewritten"
+                )
+            }
         }
     }
 }
 
 /// Walks the record from its beginning, within one committed state.
 pub fn verify(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
+    verify_against(driver, None, progress)
+}
+
+/// The same for a record that must have an event as it was `noted` elsewhere.
+pub fn verify_against(
+    driver: &mut dyn Driver,
+    noted: Option<Anchor>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<ChainReport, StoreError> {
     driver.begin_read()?;
-    let report = walk(driver, progress);
+    let report = walk(driver, noted, progress);
     let ended = driver.rollback();
     let report = report?;
     ended.map(|()| report)
@@ -81,10 +108,12 @@ pub fn verify(driver: &mut dyn Driver, progress: &mut dyn FnMut(u64)) -> Result<
 /// The same within a transaction that has begun.
 pub(crate) fn walk(
     driver: &mut dyn Driver,
+    noted: Option<Anchor>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<ChainReport, StoreError> {
     let fleet = fleet::existing_of_any_schema(driver)?;
-    let mut report = ChainReport { events: 0, receipts: 0, head: Digest([0; 32]), flaw: None };
+    let mut report =
+        ChainReport { events: 0, receipts: 0, last: EventNumber(0), head: Digest([0; 32]), flaw: None };
     let mut last = Place { number: EventNumber(0), epoch: None };
     loop {
         let rows = rows_after(driver, last.number, None, EVENTS)?;
@@ -94,7 +123,13 @@ pub(crate) fn walk(
         let mut vouched = BTreeMap::new();
         for row in rows {
             match follows(&row, last, fleet.event, &mut report.head, &mut vouched) {
-                Ok(epoch) => last = Place { number: row.number, epoch: Some(epoch) },
+                Ok(epoch) => {
+                    report.flaw = noted.and_then(|noted| denied(noted, last.number, row.number, report.head));
+                    if report.flaw.is_some() {
+                        return Ok(report);
+                    }
+                    last = Place { number: row.number, epoch: Some(epoch) };
+                }
                 Err(kind) => {
                     let event = if kind == FlawKind::Missing { last.next() } else { row.number };
                     report.flaw = Some(Flaw { event, kind });
@@ -102,6 +137,7 @@ pub(crate) fn walk(
                 }
             }
             report.events += 1;
+            report.last = last.number;
         }
         report.flaw = receipts(driver, vouched, &mut report.receipts)?;
         if report.flaw.is_some() {
@@ -113,8 +149,20 @@ pub(crate) fn walk(
         report.flaw = Some(Flaw { event: last.next(), kind: FlawKind::Missing });
     } else if report.head != fleet.head {
         report.flaw = Some(Flaw { event: last.number, kind: FlawKind::NotTheHead });
+    } else if let Some(noted) = noted.filter(|noted| noted.event > last.number) {
+        report.flaw = Some(Flaw { event: noted.event, kind: FlawKind::Cut });
     }
     Ok(report)
+}
+
+/// Whether an event and its hash deny what was noted elsewhere.
+fn denied(noted: Anchor, last: EventNumber, event: EventNumber, hash: Digest) -> Option<Flaw> {
+    let kind = if noted.event == event {
+        (noted.hash != hash).then_some(FlawKind::Rewritten)
+    } else {
+        (last < noted.event && noted.event < event).then_some(FlawKind::LeftBehind)
+    };
+    kind.map(|kind| Flaw { event: noted.event, kind })
 }
 
 /// The receipts that events vouch for: whose they are, the event, and the digest of the answer.

@@ -12,7 +12,7 @@ use tenure_core::model::event::Fleet;
 use tenure_core::model::export::{
     AttemptLine, BlockerLine, DependencyLine, Header, Line, ProjectLine, Seal, TaskLine,
 };
-use tenure_core::model::ids::{ProjectKey, TaskId};
+use tenure_core::model::ids::{Anchor, ProjectKey, TaskId};
 use tenure_core::model::project::{Binding, Project};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::task::{Alias, Blocker, Body, Lifecycle, Queue, Task};
@@ -28,12 +28,14 @@ use crate::store::{attempt, body, entry, graph, page, project, task};
 const TASKS: u32 = 64;
 
 /// What was written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exported {
     /// How many lines.
     pub lines: u64,
     /// How many bytes.
     pub bytes: u64,
+    /// Where the record ended.
+    pub anchor: Anchor,
 }
 
 /// Why there is no export.
@@ -112,7 +114,8 @@ pub(crate) fn write_within(
     chosen.retain(|project| projects.is_empty() || projects.contains(&project.key));
     let chosen: BTreeMap<ProjectKey, Project> =
         chosen.into_iter().map(|project| (project.key.clone(), project)).collect();
-    let mut lines = Lines { out, seal: Seal::default(), written: Exported::default() };
+    let anchor = Anchor { event: fleet.event, hash: fleet.head };
+    let mut lines = Lines { out, seal: Seal::default(), written: Exported { lines: 0, bytes: 0, anchor } };
     let mut header = Header::of(&fleet.id);
     if Mutant::ExportTellsWhen.is_on() {
         header.fleet = format!("{}-{}", fleet.id, fleet.event);

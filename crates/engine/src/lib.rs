@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use tenure_core::envelope::Envelope;
 use tenure_core::model::backup::Manifest;
-use tenure_core::model::ids::{Epoch, EventNumber, ProjectKey};
+use tenure_core::model::ids::{Anchor, Epoch, EventNumber, ProjectKey};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::time::{FleetTime, WallTime};
 use tenure_core::operation::catalog::AnyOperation;
@@ -230,9 +230,14 @@ impl Engine {
         self.open.writer.probe()
     }
 
-    /// Walks the whole record and checks every link of it. `progress` hears how many events are behind it.
-    pub fn verify_chain(&self, progress: &mut dyn FnMut(u64)) -> Result<ChainReport, StoreError> {
-        self.open.readers.ask_at_length(|driver, _| chain::walk(driver, progress))
+    /// Walks the whole record and checks every link of it, and that it has the event that was `noted` elsewhere.
+    /// `progress` hears how many events are behind it.
+    pub fn verify_chain(
+        &self,
+        noted: Option<Anchor>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<ChainReport, StoreError> {
+        self.open.readers.ask_at_length(|driver, _| chain::walk(driver, noted, progress))
     }
 
     /// Writes the lines of an export of the last committed state; see [`export::write`].

@@ -133,7 +133,7 @@ fn begin(
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Restored, CopyError> {
     let found = fleet::existing(side.driver)?;
-    if let Some(flaw) = chain::walk(side.driver, &mut |events| heard(Progress::Walked(events)))?.flaw {
+    if let Some(flaw) = chain::walk(side.driver, None, &mut |events| heard(Progress::Walked(events)))?.flaw {
         return Err(CopyError::Broken(flaw));
     }
     let last = event::newest(side.driver, None, 1)?.0.pop();

@@ -15,6 +15,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Running a command for a task", "run.md"),
     ("Backup and restore", "backup-and-restore.md"),
     ("Moving a store", "moving-a-store.md"),
+    ("The record, and who could have changed it", "record.md"),
     ("Export and import", "export-and-import.md"),
     ("PostgreSQL", "postgresql.md"),
     ("What is promised", "promises.md"),

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tenure_client::failure::Failure;
 use tenure_core::model::backup::{Manifest, Written};
+use tenure_core::model::ids::Anchor;
 use tenure_core::model::refusal::Refusal;
 use tenure_engine::backup::{BackupError, check};
 
@@ -123,7 +124,7 @@ pub fn fields(page: &mut Page, manifest: &Manifest) {
     page.field("taken", &time::moment(manifest.taken_at));
     page.field("fleet", &manifest.fleet);
     page.field("up to", &format!("event {} of epoch {}", manifest.event, manifest.epoch));
-    page.field("head", &manifest.head.to_string());
+    page.field("anchor", &Anchor { event: manifest.event, hash: manifest.head }.to_string());
     page.field("size", &format!("{} bytes", manifest.bytes));
     page.field("sha256", &manifest.sha256.to_string());
 }

@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 use tenure_client::export::{Piece, Whole};
 use tenure_client::failure::Failure;
 use tenure_core::model::export::FORMAT;
-use tenure_core::model::ids::ProjectKey;
+use tenure_core::model::ids::{Anchor, ProjectKey};
 use tenure_core::model::limits::{IMPORT_BYTES, LINE_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 
@@ -66,6 +66,8 @@ struct Written {
     bytes: u64,
     /// Their SHA-256.
     sha256: String,
+    /// The record's last event and its hash, which `tenure audit verify` takes with `--expect`.
+    anchor: Option<Anchor>,
 }
 
 /// Runs one.
@@ -169,12 +171,16 @@ fn told(context: &Context, file: &Path, whole: &Whole) -> Result<(), Stop> {
         lines: whole.lines,
         bytes: whole.bytes,
         sha256: whole.sha256.to_string(),
+        anchor: whole.anchor,
     };
     let mut page = Page::new();
     page.line(&format!("an export was written: {}", written.file));
     page.field("lines", &written.lines.to_string());
     page.field("size", &format!("{} bytes", written.bytes));
     page.field("sha256", &written.sha256);
+    if let Some(anchor) = &written.anchor {
+        page.field("anchor", &anchor.to_string());
+    }
     if written.bytes > IMPORT_BYTES as u64 {
         let more =
             format!("one import takes {IMPORT_BYTES} bytes: to import it, export fewer projects at once");

@@ -1,6 +1,7 @@
 //! Whole runs of the real `tenure` with its real daemon, each in a place of its own.
 
 mod answers;
+mod auditing;
 mod backups;
 mod copies;
 mod daemons;

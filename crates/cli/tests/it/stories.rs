@@ -29,6 +29,7 @@ fn check(name: &str, seen: &str) {
     settings.add_filter(r"size: +\d+ bytes", "size:        N bytes");
     settings.add_filter(r"sha256: +[0-9a-f]{64}", "sha256:      HASH");
     settings.add_filter(r"head: +[0-9a-f]{64}", "head:        HASH");
+    settings.add_filter(r"anchor: +(\d+):[0-9a-f]{64}", "anchor:      $1:HASH");
     hide_the_machine(&mut settings);
     settings.bind(|| insta::assert_snapshot!(name, seen));
 }

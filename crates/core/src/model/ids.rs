@@ -301,6 +301,41 @@ impl fmt::Display for Digest {
 }
 from_str_wire!(Digest);
 
+/// An event and its hash: `NUMBER:HASH`. The hash covers every event up to this one. Whoever edits a store can hash its
+/// whole record anew; an anchor that was noted where they cannot edit it tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String")]
+pub struct Anchor {
+    /// The event's number.
+    pub event: EventNumber,
+    /// Its link in the chain.
+    pub hash: Digest,
+}
+
+impl FromStr for Anchor {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (event, hash) = text.split_once(':')?;
+            let event = counter(event).filter(|number| *number > 0)?;
+            Some(Self { event: EventNumber(event), hash: hash.parse().ok()? })
+        };
+        parse().ok_or_else(|| {
+            format!(
+                "{:?} is not an anchor (NUMBER:HASH, the hash in 64 lower-case hexadecimal digits)",
+                limits::excerpt(text)
+            )
+        })
+    }
+}
+
+impl fmt::Display for Anchor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.event, self.hash)
+    }
+}
+from_str_wire!(Anchor);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,5 +364,24 @@ mod tests {
         let digest = Digest([0xa5; 32]);
         assert_eq!(digest.to_string().parse::<Digest>(), Ok(digest));
         assert!("A5".repeat(32).parse::<Digest>().is_err());
+    }
+
+    #[test]
+    fn an_anchor_is_read_as_it_is_written_and_in_no_other_way() {
+        let anchor = Anchor { event: EventNumber(12), hash: Digest([0xab; 32]) };
+        assert_eq!(anchor.to_string().parse(), Ok(anchor));
+        let hash = "ab".repeat(32);
+        for wrong in [
+            "",
+            "12",
+            &hash,
+            &format!("0:{hash}"),
+            &format!("012:{hash}"),
+            &format!("+12:{hash}"),
+            &format!("12:{hash}0"),
+        ] {
+            let told = wrong.parse::<Anchor>().expect_err("refused");
+            assert!(told.contains("is not an anchor"), "{told}");
+        }
     }
 }

@@ -222,7 +222,7 @@ fn begin(
     floors: &Floors,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Fleet, CopyError> {
-    let record = chain::walk(to.driver, &mut |events| heard(Progress::Walked(events)));
+    let record = chain::walk(to.driver, None, &mut |events| heard(Progress::Walked(events)));
     let record = record.map_err(|error| to.wrong(error))?;
     // What the target has is what the source has.
     if let Some(flaw) = record.flaw {

@@ -1,7 +1,9 @@
 //! The check of the record finds whatever was done to it behind the coordinator's back.
 
 use serde_json::json;
-use tenure_engine::chain::{ChainReport, FlawKind, verify};
+use tenure_core::model::event::chain_hash;
+use tenure_core::model::ids::{Anchor, Digest, EventNumber};
+use tenure_engine::chain::{ChainReport, FlawKind, verify, verify_against};
 
 use crate::loop_of_work::{claim, with_tasks};
 use crate::world::{Agent, World, on_every_store, operation};
@@ -39,6 +41,78 @@ fn an_untouched_record_holds() {
         assert_eq!((report.events as i64, heard), (world.number("SELECT event FROM fleet"), report.events));
         assert_eq!(report.receipts as i64, world.number("SELECT count(*) FROM receipt"));
     });
+}
+
+/// Verifies a record against an event that was noted elsewhere.
+fn against(world: &mut World, event: u64, hash: Digest) -> Option<(u64, FlawKind)> {
+    let noted = Anchor { event: EventNumber(event), hash };
+    let report = verify_against(&mut *world.driver, Some(noted), &mut |_| {}).expect("the store works");
+    report.flaw.map(|flaw| (flaw.event.0, flaw.kind))
+}
+
+/// Writes a link of the chain and those behind it anew, as somebody would who can edit the store.
+fn hash_anew(world: &mut World) {
+    let mut bodies = Vec::new();
+    let all = "SELECT number, body FROM event ORDER BY number";
+    let read = world.driver.query(all, &[], &mut |row| {
+        bodies.push((row.integer(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default().to_owned()));
+        Ok(())
+    });
+    read.expect("read");
+    let mut head = Digest([0; 32]);
+    for (number, body) in bodies {
+        head = chain_hash(&head, &body);
+        for edit in [
+            format!("UPDATE event SET hash = '{head}' WHERE number = {number}"),
+            format!("UPDATE fleet SET head = '{head}', event = {number}"),
+        ] {
+            world.driver.execute(&edit, &[]).expect("edited");
+        }
+    }
+}
+
+#[test]
+fn what_was_noted_elsewhere_tells_a_record_that_was_rewritten_as_a_whole() {
+    let mut world = World::on_file();
+    worked(&mut world);
+    let whole = check(&mut world);
+    let last = whole.last.0;
+    assert_eq!(against(&mut world, last, whole.head), None);
+    world
+        .driver
+        .execute("UPDATE event SET body = replace(body, 'bob', 'eve') WHERE number = 4", &[])
+        .expect("edited");
+    hash_anew(&mut world);
+    assert_eq!(check(&mut world).flaw, None, "by itself it is whole again");
+    assert_eq!(against(&mut world, last, whole.head), Some((last, FlawKind::Rewritten)));
+}
+
+#[test]
+fn what_was_noted_elsewhere_tells_a_record_whose_tail_was_cut() {
+    let mut world = World::on_file();
+    worked(&mut world);
+    let whole = check(&mut world);
+    let last = whole.last.0;
+    world.driver.execute("DELETE FROM event WHERE number > 5", &[]).expect("edited");
+    hash_anew(&mut world);
+    assert_eq!(check(&mut world).flaw, None, "by itself it is whole again");
+    assert_eq!(against(&mut world, last, whole.head), Some((last, FlawKind::Cut)));
+}
+
+#[test]
+fn what_was_noted_elsewhere_is_found_although_the_record_went_on() {
+    let mut world = World::on_file();
+    let bob = Agent::new("bob", 1);
+    with_tasks(&mut world, &bob, 1);
+    let noted = check(&mut world);
+    world.done(claim(&bob));
+    assert!(check(&mut world).last > noted.last);
+    assert_eq!(against(&mut world, noted.last.0, noted.head), None);
+    assert_eq!(
+        against(&mut world, noted.last.0 - 1, noted.head),
+        Some((noted.last.0 - 1, FlawKind::Rewritten)),
+        "a hash belongs to its number"
+    );
 }
 
 #[test]

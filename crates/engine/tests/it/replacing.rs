@@ -191,7 +191,7 @@ fn whatever_ends_a_restore_leaves_the_old_store_or_the_new_one() {
     for (step, folder) in left {
         let engine = scene.open_in(&folder);
         let info = engine.info().expect("told");
-        assert_eq!(engine.verify_chain(&mut |_| {}).expect("it can be read").flaw, None, "{step:?}");
+        assert_eq!(engine.verify_chain(None, &mut |_| {}).expect("it can be read").flaw, None, "{step:?}");
         let is_new = step == Step::Replaced;
         assert_eq!(info.epoch.0, if is_new { 2 } else { 1 }, "{step:?}");
         assert_eq!(info.event >= plan.event, is_new, "{step:?}");
@@ -325,7 +325,7 @@ fn an_empty_folder_takes_a_backup_and_a_broken_store_is_kept_aside() {
     let engine = scene.open_in(&elsewhere);
     assert_eq!(engine.info().expect("told").fleet, manifest.fleet);
     assert_eq!((mode(&elsewhere), mode(&elsewhere.join(DATABASE))), (0o700, 0o600));
-    assert_eq!(engine.verify_chain(&mut |_| {}).expect("it can be read").flaw, None);
+    assert_eq!(engine.verify_chain(None, &mut |_| {}).expect("it can be read").flaw, None);
 
     let broken = "nothing that a database would hold ".repeat(1_000);
     for file in [DATABASE, "tenure.db-wal"] {

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use serde_json::json;
 use tenure_core::model::event::Fleet;
-use tenure_core::model::ids::{Epoch, EventNumber};
+use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber};
 use tenure_core::model::limits::{RESTORE_SKIP, RESTORE_SKIP_PER_MS};
 use tenure_core::model::refusal::Code;
 use tenure_core::model::time::{Now, WallTime};
 use tenure_core::rules::restore::{Floors, Told};
 use tenure_core::working_set::{Need, WorkingSet};
-use tenure_engine::chain::{FlawKind, verify};
+use tenure_engine::chain::{FlawKind, verify, verify_against};
 use tenure_engine::restore::restore;
 use tenure_engine::store::batch::Store;
 use tenure_engine::store::driver::{Class, Driver, Each, StoreError, Value};
@@ -257,6 +257,25 @@ fn a_gap_is_allowed_where_a_restore_says_so_and_nowhere_else() {
     assert_eq!(check(moved), Some((FlawKind::Misplaced, 36)));
     let claims = "UPDATE event SET body = replace(body, '\"after\":', '\"afters\":') WHERE number = FIRST";
     assert_eq!(check(claims), Some((FlawKind::Missing, 1)));
+}
+
+#[test]
+fn an_event_that_was_noted_and_then_lost_to_a_restore_is_told_as_that() {
+    let mut world = World::on_file();
+    let bob = Agent::new("bob", 1);
+    with_tasks(&mut world, &bob, 1);
+    let last = verify(&mut *world.driver, &mut |_| {}).expect("the store works").last;
+    let floors = later(&mut world);
+    let (_, event) = restored(&mut world, &floors);
+    let noted = |number: u64| Anchor { event: EventNumber(number), hash: Digest([7; 32]) };
+    let mut check = |number| {
+        let report = verify_against(&mut *world.driver, Some(noted(number)), &mut |_| {});
+        report.expect("the store works").flaw.map(|flaw| (flaw.kind, flaw.event.0))
+    };
+    assert!(last.0 + 1 < event.0, "the restore has left numbers out");
+    assert_eq!(check(last.0 + 1), Some((FlawKind::LeftBehind, last.0 + 1)));
+    assert_eq!(check(event.0 - 1), Some((FlawKind::LeftBehind, event.0 - 1)));
+    assert_eq!(check(last.0), Some((FlawKind::Rewritten, last.0)));
 }
 
 /// A driver of which one call fails: the one that the counter has come down to.

@@ -117,7 +117,7 @@ fn two_servers_never_give_one_task_to_two_sessions_and_leave_one_record() {
     let different: BTreeSet<&String> = claimed.iter().collect();
     assert_eq!((claimed.len(), different.len()), (60, 60));
     for server in &servers {
-        let report = server.verify_chain(&mut |_| ()).expect("it can be read");
+        let report = server.verify_chain(None, &mut |_| ()).expect("it can be read");
         assert_eq!(report.flaw, None);
     }
 }

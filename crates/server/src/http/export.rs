@@ -80,6 +80,8 @@ pub(super) async fn lines(State(app): State<Arc<App>>, request: Request) -> Resu
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(wire::JSON_LINES));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(exported.bytes));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let anchor = HeaderValue::try_from(exported.anchor.to_string());
+    headers.insert(wire::ANCHOR, anchor.expect("digits, letters and a colon are a header's value"));
     Ok(response)
 }
 

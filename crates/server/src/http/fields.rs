@@ -34,6 +34,11 @@ impl Fields {
         Self(fields.collect())
     }
 
+    /// The fields of a route that is no operation: texts.
+    pub(super) fn of_texts(names: &[&str]) -> Self {
+        Self(names.iter().map(|name| ((*name).to_owned(), Kind::Text)).collect())
+    }
+
     /// The fields of a route that is no operation: lists of texts, given by repetition.
     pub(super) fn of_lists(names: &[&str]) -> Self {
         let list = || Kind::List(Box::new(Kind::Text));

@@ -8,8 +8,8 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tenure_core::model::ids::{Digest, Epoch, EventNumber};
+use serde_json::{Map, Value};
+use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber};
 use tenure_core::model::limits::BODY_BYTES;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::{FleetTime, WallTime};
@@ -20,6 +20,7 @@ use tenure_engine::store::driver::{Class, StoreError};
 use tenure_engine::store::postgres::checkup::Finding;
 
 use super::app::App;
+use super::fields::Fields;
 use super::finding::Looked;
 use super::problem::Refused;
 use super::{request, response};
@@ -90,6 +91,17 @@ pub(super) struct DaemonInfo {
     wall_time: WallTime,
 }
 
+/// The refusals of the route that verifies the chain.
+pub(super) const AUDIT_REFUSALS: &[Code] = &[Code::InvalidInput, Code::CannotTell];
+
+/// What is expected of the chain.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expectation {
+    /// An event that was noted elsewhere.
+    expect: Option<Anchor>,
+}
+
 /// Verify the chain of all events
 #[derive(Serialize, JsonSchema)]
 pub(super) struct AuditReport {
@@ -101,7 +113,10 @@ pub(super) struct AuditReport {
     receipts: u64,
     /// The hash of the last event.
     head: Digest,
-    /// The first event that was altered, lost, added or moved.
+    /// The last event with its hash, if the record is intact: noted where nobody can edit it, it shows later whether the
+    /// record was rewritten or cut.
+    anchor: Option<Anchor>,
+    /// The first event that was altered, lost, added or moved, or that is not as it was expected.
     flaw: Option<Flaw>,
 }
 
@@ -211,8 +226,12 @@ pub(super) async fn info(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Walks the whole event chain; one walk at a time.
-pub(super) async fn audit(State(app): State<Arc<App>>) -> Result<Response, Refused> {
-    let report = app.in_turn(|app| app.engine.verify_chain(&mut |_| {})).await?;
+pub(super) async fn audit(State(app): State<Arc<App>>, request: Request) -> Result<Response, Refused> {
+    let mut fields = Map::new();
+    let query = request.uri().query().unwrap_or_default();
+    request::add_query(&mut fields, &Fields::of_texts(&["expect"]), query)?;
+    let Expectation { expect } = tenure_core::json::parse(Value::Object(fields))?;
+    let report = app.in_turn(move |app| app.engine.verify_chain(expect, &mut |_| {})).await?;
     let report = report.map_err(|error| {
         app.store_failed(&error);
         Refusal::from(Failure::from(error))
@@ -223,6 +242,7 @@ pub(super) async fn audit(State(app): State<Arc<App>>) -> Result<Response, Refus
         events: report.events,
         receipts: report.receipts,
         head: report.head,
+        anchor: flaw.is_none().then_some(Anchor { event: report.last, hash: report.head }),
         flaw,
     }))
 }

@@ -91,6 +91,31 @@ fn the_record_is_checked_on_demand() {
 }
 
 #[test]
+fn the_record_is_checked_against_what_was_noted_elsewhere() {
+    let served = served_with_a_task();
+    let ask = |expect: &str| served.ask(&get(&format!("/api/v1/audit?expect={expect}")));
+    let report = served.ask(&get("/api/v1/audit")).value();
+    let anchor = report["anchor"].as_str().expect("an anchor").to_owned();
+    assert_eq!(ask(&anchor).value()["intact"], true, "{anchor}");
+    let (event, hash) = anchor.split_once(':').expect("a number and a hash");
+    let other = if hash.starts_with('0') { "1" } else { "0" };
+    let rewritten = ask(&format!("{event}:{other}{}", &hash[1..])).value();
+    assert_eq!((&rewritten["intact"], &rewritten["anchor"]), (&false.into(), &serde_json::Value::Null));
+    assert!(
+        rewritten["flaw"]["detail"].as_str().is_some_and(|told| told.contains("was rewritten")),
+        "{rewritten}"
+    );
+    let cut = ask(&format!("999:{hash}")).value();
+    assert!(
+        cut["flaw"]["detail"].as_str().is_some_and(|told| told.contains("the record ends before it")),
+        "{cut}"
+    );
+    let refused = ask("nothing");
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("is not an anchor"), "{}", refused.body);
+}
+
+#[test]
 fn the_document_describes_every_operation() {
     let served = served();
     let document = served.ask(&get("/openapi.json")).value();

@@ -18,7 +18,7 @@ const fn case(
     Case { command, agent, words, effect }
 }
 
-pub const CASES: [Case; 67] = [
+pub const CASES: [Case; 68] = [
     case("ready", "ada", &[], Asks),
     case("claim", "erin", &["afc-12"], Changes),
     case("heartbeat", "ada", &[], Changes),
@@ -85,6 +85,7 @@ pub const CASES: [Case; 67] = [
     case("commits", "ada", &["afc-10", "afc-13"], Asks),
     case("stats", "ada", &[], Asks),
     case("audit verify", "ada", &[], Asks),
+    case("audit anchor", "ada", &[], Asks),
     case("backup create", "ada", &["copy", "--replace"], Changes),
     case("backup verify", "ada", &["copy"], Asks),
     case("restore", "ada", &["copy"], Offline),

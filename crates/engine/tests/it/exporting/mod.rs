@@ -29,7 +29,7 @@ fn export_of(world: &mut World, projects: &[&str]) -> String {
     let text = world.attempt(|driver| {
         let mut out = Vec::new();
         match write(driver, &projects, &mut out) {
-            Ok(Exported { lines, bytes }) => {
+            Ok(Exported { lines, bytes, .. }) => {
                 assert_eq!(bytes, out.len() as u64);
                 assert_eq!(lines, out.iter().filter(|byte| **byte == b'\n').count() as u64);
                 Ok(out)

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use tenure_core::model::backup::Written;
-use tenure_core::model::ids::ProjectKey;
+use tenure_core::model::ids::{Anchor, ProjectKey};
 use tenure_core::model::limits::LIST_ITEMS;
 use tenure_core::model::refusal::Code;
 use tenure_core::wire;
@@ -12,7 +12,9 @@ use super::response::{by_status, done, refused};
 use crate::http::backup::{self, Wish};
 use crate::http::database::Checkup;
 use crate::http::export;
-use crate::http::health::{AuditReport, DaemonInfo, Liveness, Readiness, Shutdown, Stopping, Version};
+use crate::http::health::{
+    AUDIT_REFUSALS, AuditReport, DaemonInfo, Liveness, Readiness, Shutdown, Stopping, Version,
+};
 
 /// The paths of the document that do not come from the list of operations.
 pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
@@ -28,7 +30,7 @@ pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
     );
     get(api("/info"), route::<DaemonInfo>("info", &[], generator));
     get(api(wire::DATABASE), route::<Checkup>("database", &[Code::CannotTell], generator));
-    get(api("/audit"), route::<AuditReport>("audit", &[Code::CannotTell], generator));
+    get(api("/audit"), audit(generator));
     paths.insert(api(wire::EXPORT), json!({ "get": lines(generator) }));
     paths.insert(api(wire::BACKUPS), json!({ "post": backup(generator) }));
     paths.insert(api("/shutdown"), json!({ "post": shutdown(generator) }));
@@ -39,6 +41,19 @@ fn shutdown(generator: &mut SchemaGenerator) -> Value {
     let mut route = route::<Stopping>("shutdown", &[Code::InvalidInput, Code::StateConflict], generator);
     let wish = generator.subschema_for::<Shutdown>();
     route["requestBody"] = json!({ "required": false, "content": { wire::JSON: { "schema": wish } } });
+    route
+}
+
+fn audit(generator: &mut SchemaGenerator) -> Value {
+    let mut route = route::<AuditReport>("audit", AUDIT_REFUSALS, generator);
+    let anchor = generator.subschema_for::<Anchor>();
+    route["parameters"] = json!([{
+        "name": "expect",
+        "in": "query",
+        "required": false,
+        "description": "An event and its hash that were noted elsewhere, as NUMBER:HASH: the record must have them",
+        "schema": anchor,
+    }]);
     route
 }
 
