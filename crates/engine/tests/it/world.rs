@@ -116,12 +116,19 @@ impl World {
         Self::on(Box::new(driver), Some(hold), Some(folder))
     }
 
-    /// A store in a PostgreSQL of its own. Nothing here is to survive a crash, so its disk is not waited for.
+    /// A store in a PostgreSQL of its own.
     pub fn on_postgres() -> Self {
-        let cluster = Cluster::start(&["fsync=off", "synchronous_commit=on"]).expect("PostgreSQL");
-        let address = Address::parse(&cluster.url(), None).expect("an address");
+        let cluster = unflushed();
+        let world = Self::in_schema(&cluster, "tenure");
+        Self { _cluster: Some(cluster), ..world }
+    }
+
+    /// A store in a schema of its own, for as long as the cluster is there.
+    pub fn in_schema(cluster: &Cluster, schema: &str) -> Self {
+        let address =
+            Address::parse(&format!("{}?schema={schema}", cluster.url()), None).expect("an address");
         let driver = Postgres::open(&address, Role::Writer).expect("a connection");
-        Self { _cluster: Some(cluster), ..Self::on(Box::new(driver), None, None) }
+        Self::on(Box::new(driver), None, None)
     }
 
     pub fn on(mut driver: Box<dyn Driver>, hold: Option<Hold>, folder: Option<tempfile::TempDir>) -> Self {
@@ -244,6 +251,11 @@ impl World {
             .expect("a question");
         number.expect("a number")
     }
+}
+
+/// A PostgreSQL for stores that need not survive a crash: its disk is not waited for.
+pub fn unflushed() -> Cluster {
+    Cluster::start(&["fsync=off", "synchronous_commit=on"]).expect("PostgreSQL")
 }
 
 fn is_repeatable(command: &Command) -> bool {

@@ -226,7 +226,7 @@ fn random_fleets_pass_into_another_and_back() {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
     TestRunner::new(config)
         .run(&steps(STEPS_MAX), |steps| {
-            let (mut world, _) = play(&steps).map_err(TestCaseError::reject)?;
+            let (mut world, _) = play(World::in_memory(), &steps).map_err(TestCaseError::reject)?;
             passage(&mut world).map(drop).map_err(TestCaseError::fail)
         })
         .unwrap_or_else(|error| panic!("{error}"));

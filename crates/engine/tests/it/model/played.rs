@@ -25,10 +25,9 @@ struct Both {
     heard: Vec<String>,
 }
 
-/// Plays steps on both, and returns the engine's store and in words what was heard. Three sessions are open and
-/// three tasks are there when it begins.
-pub fn play(steps: &[Step]) -> Result<(World, Vec<String>), String> {
-    let mut world = World::in_memory();
+/// Plays steps on an engine with an empty store and on the model, and returns the store and in words what was heard. Three
+/// sessions are open and three tasks are there when it begins.
+pub fn play(mut world: World, steps: &[Step]) -> Result<(World, Vec<String>), String> {
     let founder = Agent::new("founder", 99);
     world.done(founder.open());
     world.done(founder.command(operation("project.create", json!({ "key": "afc" }))));
