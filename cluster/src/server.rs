@@ -135,8 +135,14 @@ impl Cluster {
     /// The address of its database.
     #[must_use]
     pub fn url(&self) -> String {
+        self.url_of("postgres")
+    }
+
+    /// The address of another database that was made there.
+    #[must_use]
+    pub fn url_of(&self, database: &str) -> String {
         let folder = self.place.folder().display().to_string().replace('/', "%2F");
-        format!("postgres://tenure@{folder}:{}/postgres", self.port)
+        format!("postgres://tenure@{folder}:{}/{database}", self.port)
     }
 
     /// Where it listens on the loopback, if it does.

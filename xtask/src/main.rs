@@ -31,7 +31,7 @@ usage: cargo xtask COMMAND
                     what everything costs from a thousand tasks to a million
   bench --load [--minutes N] [--write]
                     fifty agents, a thousand leases and twenty followers at work, 20 minutes unless told
-  storm --minutes N [--seed FIRST]
+  storm [--postgresql] --minutes N [--seed FIRST]
                     play the engine under faults, each seed to its end; --seed N alone repeats one and shows all of it
   storm --cluster [--minutes N]
                     real servers on PostgreSQL under Patroni, whose leader is killed under load again and again,

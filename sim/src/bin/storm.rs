@@ -6,21 +6,17 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tenure_sim::seed::Seed;
+use tenure_sim::storm::ground::Database;
 use tenure_sim::storm::{Broken, Figures, run, run_all};
 
-const USAGE: &str = "usage: storm --minutes N [--seed FIRST] | storm --seed N";
+const USAGE: &str = "usage: storm [--postgresql] --minutes N [--seed FIRST] | storm [--postgresql] --seed N";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |text: &str| text.parse::<u64>().map_err(|_| USAGE.to_owned());
     let played = match words.as_slice() {
-        ["--seed", seed] => number(seed).and_then(one),
-        ["--minutes", minutes] => number(minutes).and_then(|minutes| many(minutes, Seed::of_this_run())),
-        ["--minutes", minutes, "--seed", first] | ["--seed", first, "--minutes", minutes] => {
-            number(minutes).and_then(|minutes| many(minutes, number(first)?))
-        }
-        _ => Err(USAGE.to_owned()),
+        ["--postgresql", words @ ..] => Database::postgres().and_then(|database| play(&database, words)),
+        words => play(&Database::Sqlite, words),
     };
     match played {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,21 +27,33 @@ fn main() -> ExitCode {
     }
 }
 
+fn play(database: &Database, words: &[&str]) -> Result<(), String> {
+    let number = |text: &str| text.parse::<u64>().map_err(|_| USAGE.to_owned());
+    match words {
+        ["--seed", seed] => one(database, number(seed)?),
+        ["--minutes", minutes] => many(database, number(minutes)?, Seed::of_this_run()),
+        ["--minutes", minutes, "--seed", first] | ["--seed", first, "--minutes", minutes] => {
+            many(database, number(minutes)?, number(first)?)
+        }
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
 /// Plays one storm and shows all of it.
-fn one(seed: u64) -> Result<(), String> {
-    let (figures, trace) = run(seed).map_err(|broken| broken.to_string())?;
+fn one(database: &Database, seed: u64) -> Result<(), String> {
+    let (figures, trace) = run(database, seed).map_err(|broken| broken.to_string())?;
     println!("{trace}{figures}");
     Ok(())
 }
 
 /// Plays storms on every processor until the time is over, each processor its own seeds.
-fn many(minutes: u64, first: u64) -> Result<(), String> {
+fn many(database: &Database, minutes: u64, first: u64) -> Result<(), String> {
     let until = Instant::now() + Duration::from_secs(60 * minutes);
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
     let played: Vec<Result<Figures, Box<Broken>>> = std::thread::scope(|scope| {
         let own = |processor| {
             let seeds = (first + processor..).step_by(usize::try_from(processors).expect("few"));
-            move || run_all(seeds.take_while(|_| Instant::now() < until))
+            move || run_all(database, seeds.take_while(|_| Instant::now() < until))
         };
         let threads: Vec<_> = (0..processors).map(|processor| scope.spawn(own(processor))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a storm ends with a verdict")).collect()

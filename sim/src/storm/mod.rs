@@ -22,6 +22,7 @@ pub mod coordinator;
 pub mod deeds;
 mod ending;
 mod fate;
+pub mod ground;
 pub mod lock_set;
 mod passage;
 pub mod store;
@@ -36,6 +37,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use check::Answered;
+use ground::Database;
 use tenure_core::operation::Effect;
 use tenure_core::operation::catalog::entries;
 use weather::Bites;
@@ -158,6 +160,8 @@ impl fmt::Display for Figures {
 pub struct Broken {
     /// Its seed.
     pub seed: u64,
+    /// The option that says where its store was, for the command that repeats it.
+    pub option: &'static str,
     /// What did not hold.
     pub why: String,
     /// The last that happened before.
@@ -166,14 +170,14 @@ pub struct Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, why, end } = self;
-        write!(f, "{end}\nseed {seed}: {why}\nrepeat with: cargo xtask storm --seed {seed}")
+        let Self { seed, option, why, end } = self;
+        write!(f, "{end}\nseed {seed}: {why}\nrepeat with: cargo xtask storm{option} --seed {seed}")
     }
 }
 
-/// Plays the storm of a seed. Its trace comes with what came of it.
-pub fn run(seed: u64) -> Result<(Figures, String), Box<Broken>> {
-    let mut world = World::new(seed);
+/// Plays the storm of a seed over a store in a database. Its trace comes with what came of it.
+pub fn run(database: &Database, seed: u64) -> Result<(Figures, String), Box<Broken>> {
+    let mut world = World::new(seed, database.store(seed));
     match world.run() {
         Ok(()) => {
             let figures = Figures {
@@ -190,15 +194,15 @@ pub fn run(seed: u64) -> Result<(Figures, String), Box<Broken>> {
             };
             Ok((figures, world.trace.text().to_owned()))
         }
-        Err(why) => Err(Box::new(Broken { seed, why, end: world.trace.end() })),
+        Err(why) => Err(Box::new(Broken { seed, option: database.option(), why, end: world.trace.end() })),
     }
 }
 
 /// Plays the storms of many seeds, up to the first that is broken.
-pub fn run_all(seeds: impl Iterator<Item = u64>) -> Result<Figures, Box<Broken>> {
+pub fn run_all(database: &Database, seeds: impl Iterator<Item = u64>) -> Result<Figures, Box<Broken>> {
     let mut all = Figures::default();
     for seed in seeds {
-        all.add(&run(seed)?.0);
+        all.add(&run(database, seed)?.0);
     }
     Ok(all)
 }

@@ -1,18 +1,16 @@
-//! The store under a storm: the engine's own SQL on SQLite, with calls that fail as they are told to.
+//! The store under a storm: the engine's own SQL on a real database, with calls that fail as they are told to.
 
-use std::path::PathBuf;
-
-use tempfile::TempDir;
 use tenure_core::model::event::Fleet;
+use tenure_core::model::ids::EventNumber;
 use tenure_core::model::time::WallTime;
 use tenure_core::rules::restore::{Floors, Told};
+use tenure_core::working_set::News;
 use tenure_engine::restore::restore;
 use tenure_engine::store::driver::{Class, Driver, Each, StoreError, Value};
 use tenure_engine::store::floors;
-use tenure_engine::store::folder::{Hold, hold};
-use tenure_engine::store::search::{FullText, fts5};
-use tenure_engine::store::sqlite::{Role, Sqlite};
+use tenure_engine::store::search::FullText;
 
+use super::ground::{Files, Ground};
 use super::time::Shown;
 
 /// What the next batch meets.
@@ -36,91 +34,63 @@ pub enum Plan {
     },
 }
 
-/// A copy of the store as it was at some moment.
+/// What is known of a copy of the store as it was at some moment.
 struct Backup {
-    path: PathBuf,
     floors: Floors,
     taken_at: WallTime,
-    _folder: TempDir,
 }
+
+const CONNECTED: &str = "there is a connection except while it is replaced";
 
 /// A store that outlives its connections.
 pub struct Store {
-    connection: Option<Sqlite>,
-    /// Where it is; nowhere for a store in memory, whose one connection stands for all.
-    path: Option<PathBuf>,
+    // Ends before what it is a connection to.
+    connection: Option<Box<dyn Driver>>,
+    ground: Box<dyn Ground>,
     plan: Plan,
     calls: u32,
     bit: bool,
     backup: Option<Backup>,
-    _files: Option<(Hold, TempDir)>,
 }
 
 impl Store {
     /// A new store in memory.
     #[must_use]
     pub fn in_memory() -> Self {
-        let connection = Sqlite::in_memory().expect("a database in memory");
-        Self {
-            connection: Some(connection),
-            path: None,
-            plan: Plan::Sound,
-            calls: 0,
-            bit: false,
-            backup: None,
-            _files: None,
-        }
+        Self::on(Files::default())
     }
 
-    /// A new store on file. It is slower, and a kill there is the end of a real connection.
-    #[must_use]
-    pub fn on_file() -> Self {
-        let folder = tempfile::tempdir().expect("the temporary folder is writable");
-        let hold = hold(&folder.path().join("store")).expect("a new store");
-        let path = hold.database().to_owned();
-        let mut store = Self {
-            connection: None,
-            path: Some(path),
-            plan: Plan::Sound,
-            calls: 0,
-            bit: false,
-            backup: None,
-            _files: Some((hold, folder)),
-        };
-        store.reconnect();
-        store
+    /// The store that stands on some ground.
+    pub(super) fn on(mut ground: impl Ground + 'static) -> Self {
+        let connection = Some(ground.reconnect(None));
+        let ground = Box::new(ground);
+        Self { connection, ground, plan: Plan::Sound, calls: 0, bit: false, backup: None }
     }
 
     /// Ends the connection, with whatever was not committed, and opens another.
     pub fn reconnect(&mut self) {
-        match &self.path {
-            Some(path) => {
-                self.connection = None;
-                self.connection = Some(Sqlite::open(path, Role::Writer).expect("the store opens again"));
-            }
-            None => self.connection().rollback().expect("what was not committed is dropped"),
-        }
+        let last = self.connection.take();
+        self.connection = Some(self.ground.reconnect(last));
     }
 
     /// Takes a backup.
     pub fn back_up(&mut self, clocks: Shown) {
-        let folder = tempfile::tempdir().expect("the temporary folder is writable");
-        let path = folder.path().join("backup");
-        self.connection().backup(&path).expect("a backup of a sound store");
         let floors = floors::read(self).expect("a sound store");
-        self.backup = Some(Backup { path, floors, taken_at: WallTime(clocks.wall), _folder: folder });
+        let connection = self.connection.take().expect(CONNECTED);
+        self.connection = Some(self.ground.keep(connection));
+        self.backup = Some(Backup { floors, taken_at: WallTime(clocks.wall) });
     }
 
     /// Puts the backup in the place of the store, once. The store that was there tells what it handed out, unless it is
     /// lost.
     pub fn put_back(&mut self, clocks: Shown, is_lost: bool) -> Fleet {
         let backup = self.backup.as_ref().expect("a backup was taken");
-        let (path, known, since) = (backup.path.clone(), backup.floors.clone(), backup.taken_at);
+        let (known, since) = (backup.floors.clone(), backup.taken_at);
         // The store went on from the backup, which is put back once: it lacks no event of it.
         let told =
             if is_lost { Told::Nothing } else { Told::by(floors::read(self).expect("a sound store"), 0) };
         let floors = Floors::after(known, since, told, WallTime(clocks.wall));
-        self.path = Some(path);
+        self.ground.put_back();
         self.reconnect();
         let driver: &mut dyn Driver = self;
         restore(driver, &clocks, &floors).expect("the next epoch begins")
@@ -148,8 +118,12 @@ impl Store {
         self.bit
     }
 
-    fn connection(&mut self) -> &mut Sqlite {
-        self.connection.as_mut().expect("there is a connection except while it is replaced")
+    fn connection(&mut self) -> &mut dyn Driver {
+        &mut **self.connection.as_mut().expect(CONNECTED)
+    }
+
+    fn connected(&self) -> &dyn Driver {
+        &**self.connection.as_ref().expect(CONNECTED)
     }
 
     fn step(&mut self) -> Result<(), StoreError> {
@@ -185,6 +159,28 @@ impl Driver for Store {
         self.connection().execute(sql, values)
     }
 
+    fn is_far(&self) -> bool {
+        self.connected().is_far()
+    }
+
+    fn foresee(&mut self, sql: &str, values: &[Value<'_>]) -> Result<(), StoreError> {
+        self.step()?;
+        self.connection().foresee(sql, values)
+    }
+
+    fn write(&mut self, sql: &str, values: &[Value<'_>], rows: Option<u64>) -> Result<(), StoreError> {
+        self.step()?;
+        self.connection().write(sql, values, rows)
+    }
+
+    fn announce(&mut self, news: &News, since: EventNumber) -> Result<(), StoreError> {
+        self.connection().announce(news, since)
+    }
+
+    fn moves_what_an_update_mentions(&self) -> bool {
+        self.connected().moves_what_an_update_mentions()
+    }
+
     fn query(&mut self, sql: &str, values: &[Value<'_>], each: &mut Each<'_>) -> Result<(), StoreError> {
         self.step()?;
         self.connection().query(sql, values, each)
@@ -217,6 +213,6 @@ impl Driver for Store {
     }
 
     fn full_text(&self) -> &'static FullText {
-        &fts5::FULL_TEXT
+        self.connected().full_text()
     }
 }
