@@ -14,7 +14,7 @@ const CHANGES_MAX: u64 = 4;
 const BYTES_MAX: usize = 64 * 1024;
 
 /// What hurts readers of text and JSON, and what hurts a terminal.
-const TOKENS: &[&str] = &[
+pub(crate) const TOKENS: &[&str] = &[
     "\0",
     "\\u0000",
     "\\ud800",
@@ -90,26 +90,42 @@ pub fn examples(folder: &Path) -> Vec<Vec<u8>> {
     examples
 }
 
-/// Tries all examples and then changed ones for a while, and says how many.
-pub fn try_for_a_while(examples: &[Vec<u8>], mut try_one: impl FnMut(&[u8])) -> u64 {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+/// What the environment says of a number.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+/// The seed of this run, which is printed.
+#[must_use]
+pub fn seed() -> u64 {
     let drawn = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |since| since.subsec_nanos().into());
-    let seed: u64 = number("TENURE_FUZZ_SEED").unwrap_or(drawn);
-    let limit = Duration::from_secs(number("TENURE_FUZZ_SECONDS").unwrap_or(SECONDS));
+    let seed = number("TENURE_FUZZ_SEED").unwrap_or(drawn);
     eprintln!("repeat with TENURE_FUZZ_SEED={seed}");
-    let mut random = Random(seed);
+    seed
+}
+
+/// Goes on for a while with inputs that are drawn, and says with how many.
+pub fn draw_for_a_while(mut draw: impl FnMut() -> Vec<u8>, mut try_one: impl FnMut(&[u8])) -> u64 {
+    let limit = Duration::from_secs(number("TENURE_FUZZ_SECONDS").unwrap_or(SECONDS));
     let begun = Instant::now();
     let mut tried = 0;
-    let mut told = |input: &[u8]| {
-        let _telling = Telling(input);
-        try_one(input);
-        tried += 1;
-    };
-    examples.iter().for_each(|example| told(example));
     while begun.elapsed() < limit {
-        told(&changed(examples, &mut random));
+        told(&draw(), &mut try_one);
+        tried += 1;
     }
     tried
+}
+
+/// Tries all examples and then changed ones for a while, and says how many.
+pub fn try_for_a_while(examples: &[Vec<u8>], mut try_one: impl FnMut(&[u8])) -> u64 {
+    let mut random = Random(seed());
+    examples.iter().for_each(|example| told(example, &mut try_one));
+    examples.len() as u64 + draw_for_a_while(|| changed(examples, &mut random), try_one)
+}
+
+fn told(input: &[u8], try_one: &mut impl FnMut(&[u8])) {
+    let _telling = Telling(input);
+    try_one(input);
 }
 
 /// Prints the input when trying it panics.

@@ -13,6 +13,7 @@ pub mod clocks;
 pub mod cut;
 pub mod daemon;
 pub mod disk;
+pub mod drawn;
 pub mod failover;
 pub mod fill;
 pub mod fleet;

@@ -1,22 +1,34 @@
 //! Hostile requests against a real daemon: none of them hangs it, ends it or makes it say that something went wrong on
 //! its side; every refusal is a whole problem with a known code; and what was refused changed nothing.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenure_cluster::Cluster;
 use tenure_core::model::refusal::Code;
 use tenure_core::secret::Proof;
 use tenure_core::wire;
-use tenure_sim::fuzz::{examples, try_for_a_while};
+use tenure_sim::daemon::Daemon;
+use tenure_sim::drawn::Document;
+use tenure_sim::fleet::url;
+use tenure_sim::fuzz::{self, examples, try_for_a_while};
 use tenure_sim::place::Place;
+use tenure_sim::seed::Seed;
+
+use super::database::UNFLUSHED;
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/fuzz/requests");
 const SESSION: &str = "0123456789abcdef0123456789abcdef";
+/// The byte that the session's proof is made of.
+const PROOF: &str = "a5";
+/// The byte that the tokens of its leases are made of, where it says so.
+const LEASE: &str = "7e";
 /// Nothing that is asked here takes so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -56,7 +68,7 @@ impl Request {
                 head.push_str(&format!("{name}:{value}\r\n"));
             }
         }
-        let (key, proof) = (format!("tried-{number}"), "a5".repeat(32));
+        let (key, proof) = (format!("tried-{number}"), PROOF.repeat(32));
         // What an example does not name is as it should be, so that what it does name is looked at.
         for (name, value) in [
             ("Tenure-Session", SESSION),
@@ -87,66 +99,201 @@ impl Request {
     }
 }
 
-fn asked(socket: &Path, line: &str, body: &Value) -> Answer {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Relaxed);
-    let head = format!(
-        "{line} HTTP/1.1\r\nHost: tenure\r\nContent-Type: application/json\r\nTenure-Session: {SESSION}\r\n\
-         Tenure-Proof: {}\r\nIdempotency-Key: scene-{number}\r\n",
-        "a5".repeat(32),
-    );
-    let body = if line.starts_with("GET") { Vec::new() } else { body.to_string().into_bytes() };
-    let answer = Request { head, body }.send(socket).expect("answered");
-    assert_eq!(answer.status, 200, "{line}: {}", answer.body);
-    answer
+/// A daemon with a session, a project and a few tasks, and what was heard of it.
+struct Scene {
+    daemon: Daemon,
+    socket: PathBuf,
+    accepted: u64,
+    refused: BTreeMap<String, u32>,
 }
 
-/// How many events there are: every accepted mutation but a heartbeat appends some.
-fn events(socket: &Path) -> u64 {
-    let answer = asked(socket, "GET /api/v1/stats", &Value::Null);
-    let counts: Value = serde_json::from_str(&answer.body).expect("JSON");
-    counts["events"].as_u64().expect("a number")
-}
-
-#[test]
-fn hostile_requests_are_answered_or_refused_by_name_and_change_nothing() {
-    let place = Place::new();
-    let mut daemon = place.daemon();
-    let socket = place.state().join(wire::SOCKET);
-    let proof = Proof::from_wire(&"a5".repeat(32)).expect("a proof").hash();
-    asked(
-        &socket,
-        "POST /api/v1/sessions",
-        &json!({ "session": SESSION, "proof_hash": proof, "name": "tester" }),
-    );
-    asked(&socket, "POST /api/v1/projects", &json!({ "key": "afc" }));
-    for title in ["first", "second"] {
-        asked(&socket, "POST /api/v1/tasks", &json!({ "project": "afc", "title": title }));
+impl Scene {
+    fn begin(folder: &Path, arguments: &[&str]) -> Self {
+        let daemon = Daemon::start(folder, arguments, &[]);
+        let scene = Self { daemon, socket: folder.join(wire::SOCKET), accepted: 0, refused: BTreeMap::new() };
+        scene.asked(
+            "POST /api/v1/sessions",
+            &json!({ "session": SESSION, "proof_hash": hash(PROOF), "name": "tester" }),
+        );
+        scene.asked("POST /api/v1/projects", &json!({ "key": "afc" }));
+        for title in ["first", "second"] {
+            scene.asked("POST /api/v1/tasks", &json!({ "project": "afc", "title": title }));
+        }
+        scene
     }
-    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
-    let (mut number, mut accepted) = (0, 0);
-    let mut refused: BTreeMap<String, u32> = BTreeMap::new();
-    let tried = try_for_a_while(&examples(Path::new(CORPUS)), |input| {
-        number += 1;
-        let before = events(&socket);
-        let Some(answer) = Request::of(input, number).send(&socket) else { return };
+
+    fn asked(&self, line: &str, body: &Value) -> Answer {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Relaxed);
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: tenure\r\nContent-Type: application/json\r\nTenure-Session: {SESSION}\r\n\
+             Tenure-Proof: {}\r\nIdempotency-Key: scene-{number}\r\n",
+            PROOF.repeat(32),
+        );
+        let body = if line.starts_with("GET") { Vec::new() } else { body.to_string().into_bytes() };
+        let answer = Request { head, body }.send(&self.socket).expect("answered");
+        assert_eq!(answer.status, 200, "{line}: {}", answer.body);
+        answer
+    }
+
+    /// How many events there are: every accepted mutation but a heartbeat appends some.
+    fn events(&self) -> u64 {
+        let answer = self.asked("GET /api/v1/stats", &Value::Null);
+        let counts: Value = serde_json::from_str(&answer.body).expect("JSON");
+        counts["events"].as_u64().expect("a number")
+    }
+
+    /// Sends what is written down, and checks what comes back: the status, and the code of a refusal.
+    fn tried(&mut self, input: &[u8]) -> Option<(u16, Option<String>)> {
+        let before = self.events();
+        let number = self.accepted + self.refused.values().map(|count| u64::from(*count)).sum::<u64>();
+        let answer = Request::of(input, number).send(&self.socket)?;
         if answer.status < 400 {
-            accepted += 1;
-            return;
+            self.accepted += 1;
+            return Some((answer.status, None));
         }
         assert!(answer.status < 500, "{}: {}", answer.status, answer.body);
         let problem: Value = serde_json::from_str(&answer.body)
             .unwrap_or_else(|error| panic!("{} is no problem: {error}: {:?}", answer.status, answer.body));
-        let code = problem["code"].as_str().expect("a code");
-        assert!(codes.contains(&code), "{problem}");
-        *refused.entry(code.to_owned()).or_default() += 1;
+        let code = problem["code"].as_str().expect("a code").to_owned();
+        assert!(Code::ALL.iter().any(|known| known.as_str() == code), "{problem}");
+        *self.refused.entry(code.clone()).or_default() += 1;
         assert_eq!(problem["status"], answer.status, "{problem}");
         assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{problem}");
         assert!(problem["next_actions"].as_array().is_some_and(|steps| !steps.is_empty()), "{problem}");
-        assert_eq!(events(&socket), before, "a refused request changed something: {problem}");
-    });
-    assert!(!daemon.has_ended());
-    eprintln!("{tried} requests: {accepted} accepted, refused {refused:?}");
-    assert!(accepted > 3 && refused.len() > 3, "too quiet to prove anything");
-    tenure_sim::store::verify(&tenure_sim::agent::client(place.state()));
+        assert_eq!(self.events(), before, "a refused request changed something: {problem}");
+        Some((answer.status, Some(code)))
+    }
+
+    /// The daemon lives, and its record is whole.
+    fn end(mut self, tried: u64) {
+        assert!(!self.daemon.has_ended());
+        let Self { accepted, refused, .. } = &self;
+        eprintln!("{tried} requests: {accepted} accepted, refused {refused:?}");
+        assert!(*accepted > 3 && refused.len() > 3, "too quiet to prove anything");
+        tenure_sim::store::verify(&tenure_sim::agent::client(self.daemon.folder()));
+    }
+}
+
+/// What a session's proof, or a lease's token, is known by, from its one repeated byte.
+fn hash(byte: &str) -> Value {
+    json!(Proof::from_wire(&byte.repeat(32)).expect("a secret").hash())
+}
+
+/// Plays on a server whose store is in PostgreSQL.
+fn on_postgresql(play: fn(Scene)) {
+    let database = Cluster::listening(UNFLUSHED).expect("PostgreSQL");
+    let url = url(&[database.host().expect("it listens")]);
+    let place = Place::new();
+    play(Scene::begin(&place.folder("server"), &["--database", &url]));
+}
+
+fn hostile(mut scene: Scene) {
+    let examples = examples(Path::new(CORPUS));
+    let tried = try_for_a_while(&examples, |input| drop(scene.tried(input)));
+    scene.end(tried);
+}
+
+/// What is right, and one time in twenty what is not.
+fn mostly(right: Value, wrong: Value) -> Value {
+    let mut words = vec![right; 19];
+    words.push(wrong);
+    Value::from(words)
+}
+
+/// Words for what the document describes: mostly what is there.
+fn words() -> [(&'static str, Value); 20] {
+    let tasks = ["afc-1", "afc-1", "afc-1", "afc-1", "afc-2", "afc-3", "afc-4", "afc-5", "afc-99"];
+    [
+        (
+            "",
+            json!([
+                "so far",
+                "a",
+                "c1",
+                "\u{e9}\u{5bb6}",
+                "main",
+                "owner/repo#12",
+                "1.2",
+                "0".repeat(40),
+                "x".repeat(9000)
+            ]),
+        ),
+        ("TaskId", json!(tasks)),
+        ("ProjectKey", json!(["afc", "afc", "afc", "other", "nobody"])),
+        ("AttemptId", json!(["afc-1@1", "afc-2@1"])),
+        ("SessionId", json!([SESSION, "f".repeat(32), "e".repeat(32)])),
+        ("PrincipalName", json!(["eve", "mallory"])),
+        ("Digest", json!([hash(LEASE), hash("00")])),
+        ("EventCursor", json!(["1-0", "1-1", "1-5", "2-1"])),
+        ("Capability", json!(["rust", "gpu/a100"])),
+        (
+            "text",
+            json!(["so far", "", "{\"id\":\"a\",\"title\":\"t\"}\n", "\u{0}", "\u{1b}[2J", "x".repeat(9000)]),
+        ),
+        ("wait_ms", json!([0, 1, 5])),
+        ("Tenure-Session", mostly(json!(SESSION), json!("f".repeat(32)))),
+        ("Tenure-Proof", mostly(json!(PROOF.repeat(32)), json!(LEASE.repeat(32)))),
+        ("Tenure-Attempt", mostly(json!("afc-1@1"), json!("afc-1@2"))),
+        ("Tenure-Lease", mostly(json!(LEASE.repeat(32)), json!(PROOF.repeat(32)))),
+        ("Tenure-Token-Hash", json!([hash(LEASE)])),
+        // What has not happened yet would be waited for.
+        ("Tenure-At-Least", json!(["1-0", "1-1", "2-1"])),
+        ("Tenure-Protocol", mostly(json!(1), json!(2))),
+        ("Tenure-Epoch", mostly(json!(1), json!(2))),
+        ("If-Match", json!(["\"1\"", "\"2\"", "\"3\"", "1"])),
+    ]
+}
+
+fn drawn(mut scene: Scene) {
+    let described = scene.asked("GET /openapi.json", &Value::Null).body;
+    let document = Document::of(&serde_json::from_str(&described).expect("JSON"), &words());
+    for title in ["third", "fourth", "fifth"] {
+        scene.asked("POST /api/v1/tasks", &json!({ "project": "afc", "title": title }));
+    }
+    let claim = format!(
+        "POST /api/v1/claims\nTenure-Token-Hash: {}\n\n{{\"task\":\"afc-1\"}}",
+        hash(LEASE).as_str().expect("a text")
+    );
+    assert_eq!(scene.tried(claim.as_bytes()), Some((200, None)));
+    let mut dice = Seed::of(fuzz::seed(), 0);
+    let mut accepted: BTreeMap<&str, u32> = document.routes.iter().map(|route| (&*route.name, 0)).collect();
+    let present = Cell::new(&document.routes[0]);
+    let mut routes = document.routes.iter().cycle();
+    let tried = fuzz::draw_for_a_while(
+        || {
+            present.set(routes.next().expect("it never ends"));
+            document.draw(present.get(), &mut dice).into_bytes()
+        },
+        |input| {
+            let Some((status, code)) = scene.tried(input) else { return };
+            let route = present.get();
+            assert!(route.describes(status, code.as_deref()), "{} answered {status} {code:?}", route.name);
+            *accepted.get_mut(&*route.name).expect("all are there") += u32::from(code.is_none());
+        },
+    );
+    eprintln!("accepted: {accepted:?}");
+    let played = accepted.values().filter(|count| **count > 0).count();
+    assert!(played * 3 > accepted.len(), "too quiet to prove anything: {played} of {}", accepted.len());
+    scene.end(tried);
+}
+
+#[test]
+fn hostile_requests_are_answered_or_refused_by_name_and_change_nothing() {
+    hostile(Scene::begin(Place::new().state(), &[]));
+}
+
+#[test]
+fn hostile_requests_are_answered_or_refused_by_name_and_change_nothing_on_postgresql() {
+    on_postgresql(hostile);
+}
+
+#[test]
+fn requests_that_the_document_gives_rise_to_get_an_answer_that_it_describes() {
+    drawn(Scene::begin(Place::new().state(), &[]));
+}
+
+#[test]
+fn requests_that_the_document_gives_rise_to_get_an_answer_that_it_describes_on_postgresql() {
+    on_postgresql(drawn);
 }

@@ -15,4 +15,4 @@ mod silence;
 mod standstill;
 
 /// What processes wrote outlives them: no machine loses its power here, and nothing has to wait for a disk.
-const UNFLUSHED: &[&str] = &["fsync=off"];
+pub(super) const UNFLUSHED: &[&str] = &["fsync=off"];
