@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
@@ -70,6 +71,16 @@ impl Cluster {
     /// Starts a server in a place that also listens on the loopback.
     pub fn listening_at(place: Place, settings: &[&str]) -> Result<Self, String> {
         let data = place.make_data("data")?;
+        Self::serving(place, data, true, settings)
+    }
+
+    /// The same with its log in a folder elsewhere, e.g. on a disk of its own, that everybody may pass.
+    pub fn logging_elsewhere(place: Place, log: &Path, settings: &[&str]) -> Result<Self, String> {
+        let data = place.make_data("data")?;
+        let (usual, there) = (data.join("pg_wal"), log.join("pg_wal"));
+        run(Command::new("mv").arg(&usual).arg(&there))
+            .and_then(|_| symlink(&there, &usual).map_err(|error| error.to_string()))
+            .map_err(|error| format!("the log of PostgreSQL cannot be moved: {error}"))?;
         Self::serving(place, data, true, settings)
     }
 
