@@ -58,8 +58,8 @@ pub type Join<'a> = &'a mut dyn FnMut() -> Vec<Command>;
 /// Runs commands in one transaction and makes it durable. After an error nothing is known to have happened, and
 /// nothing was answered: every caller asks again with the same id.
 ///
-/// With somebody to `join`, the lock of a store that others lock too is waited for by itself, and who came meanwhile is in
-/// this batch and does not wait for the next turn.
+/// With `join`, the lock is waited for first, at the price of one round trip, and then `join` is asked for the commands that
+/// came meanwhile: worth it for a store that others lock too.
 pub fn run_batch<S: Store + ?Sized>(
     store: &mut S,
     clock: &FleetClock,

@@ -1,6 +1,7 @@
 //! The thread that writes, and the bounded queue before it.
 //!
-//! What waits while a commit is in flight shares the next one; nobody lingers for fuller batches. Callers are
+//! What waits while a commit is in flight shares the next one; nobody lingers for fuller batches. Where another process
+//! writes to the store too, what comes while its lock is waited for joins the batch that waits. Callers are
 //! answered after the commit, also the refused ones. When the store fails, a whole batch hears that nobody can
 //! tell, and each caller asks again with the same operation id. A commit that the disk did not confirm is the end
 //! of the writer: what the disk holds is unknown until the store is opened anew, so everything later hears the
@@ -222,7 +223,7 @@ struct Shell {
     clock: FleetClock,
     clocks: Arc<dyn Clocks>,
     durations: Durations,
-    /// Whether somebody else has written between our last two batches.
+    /// Whether somebody else has recorded an event between our last two batches.
     is_shared: bool,
     dead: Option<StoreError>,
     unconfirmed: Arc<AtomicBool>,
@@ -242,7 +243,9 @@ impl Shell {
 
     fn serve(&mut self, messages: &Receiver<Message>) {
         // The first commit makes the time of joining durable before anybody is answered.
-        let _ = self.commit(&mut Batch::default(), messages);
+        if self.answer(Batch { ticks: true, ..Batch::default() }, messages).is_break() {
+            return;
+        }
         let mut next_tick = Instant::now() + TICK;
         loop {
             let wait = next_tick.saturating_duration_since(Instant::now());
@@ -273,11 +276,11 @@ impl Shell {
     /// Runs a batch and answers everybody in it. Breaks if it has the order to stop.
     fn answer(&mut self, mut batch: Batch, messages: &Receiver<Message>) -> ControlFlow<()> {
         if batch.is_empty() {
-            return batch.then();
+            return batch.flow();
         }
         let before = self.fleet.event;
         let outcome = self.commit(&mut batch, messages);
-        let then = batch.then();
+        let flow = batch.flow();
         let Batch { jobs, probes, ticks: _, stop: _ } = batch;
         match outcome {
             Ok((answers, news)) => {
@@ -297,7 +300,7 @@ impl Shell {
                 probes.into_iter().for_each(|tell| tell(Err(error.clone())));
             }
         }
-        then
+        flow
     }
 
     /// Commits a batch. Where the connection is lost, it is decided again on another one: what has happened is told by its
@@ -313,6 +316,8 @@ impl Shell {
         }
         let begun = Instant::now();
         let mut rest = REST_MIN;
+        // Only the first try takes more in: who joins has as long as the others.
+        let mut has_room = batch.has_room();
         loop {
             let present = commands.clone();
             let mut join = || {
@@ -321,7 +326,8 @@ impl Shell {
                 commands.extend(late.iter().cloned());
                 late
             };
-            match self.try_commit(present, Some(&mut join)) {
+            let join: Option<Join<'_>> = if std::mem::take(&mut has_room) { Some(&mut join) } else { None };
+            match self.try_commit(present, join) {
                 Err(error) if is_lost(&error) && begun.elapsed() + rest < REPEAT => {
                     // Nobody wakes it; it goes on when its time is over.
                     std::thread::park_timeout(rest);
@@ -423,7 +429,12 @@ impl Batch {
         self.jobs.is_empty() && self.probes.is_empty() && !self.ticks
     }
 
-    fn then(&self) -> ControlFlow<()> {
+    fn has_room(&self) -> bool {
+        self.jobs.len() < BATCH_COMMANDS && !self.stop
+    }
+
+    /// What comes after it.
+    fn flow(&self) -> ControlFlow<()> {
         if self.stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -434,7 +445,7 @@ impl Batch {
 
     /// Takes who waits, up to a full batch.
     fn take_waiting(&mut self, messages: &Receiver<Message>) {
-        while self.jobs.len() < BATCH_COMMANDS && !self.stop {
+        while self.has_room() {
             let Ok(message) = messages.try_recv() else { return };
             self.take(message);
         }

@@ -13,10 +13,10 @@ use tenure_core::working_set::News;
 use tenure_engine::clock::{FleetClock, MachineClocks};
 use tenure_engine::execute::run_batch;
 use tenure_engine::store::driver::{Class, Driver, Each, Role, StoreError, Value as Stored};
-use tenure_engine::store::fleet;
 use tenure_engine::store::folder::FolderError;
 use tenure_engine::store::postgres::Postgres;
 use tenure_engine::store::postgres::address::Address;
+use tenure_engine::store::{event, fleet};
 use tenure_engine::{Command, Engine, Failure, OpenError, Options};
 
 use crate::world::{Agent, operation, pass_the_rest_on};
@@ -154,6 +154,33 @@ fn who_comes_while_a_server_waits_for_its_turn_shares_that_turn() {
     let turns =
         format!("SELECT count(*), count(DISTINCT xmin::text) FROM tenure.event WHERE number > {before}");
     assert_eq!(place.cluster.sql(&turns).expect("counted"), "3|1");
+}
+
+#[test]
+fn more_rows_than_one_statement_takes_are_written_and_so_is_what_is_nothing() {
+    let place = Place::new();
+    drop(place.server("a"));
+    let mut driver = Postgres::open(&place.address(), Role::Writer).expect("a connection");
+    let mut rows = Vec::new();
+    for number in 1_001..=1_600 {
+        let text = |text: &str| Stored::Text(text.to_owned().into());
+        let project = if number % 2 == 0 { Stored::Null } else { text("a, \"b\" {c} \\ NULL") };
+        rows.extend([
+            Stored::Integer(number),
+            text("note_recorded"),
+            project,
+            Stored::Null,
+            text(""),
+            text("hash"),
+        ]);
+    }
+    driver.begin_write().expect("it begins");
+    driver.write_rows(event::shape(), &[]).expect("none are none");
+    driver.write_rows(event::shape(), &rows).expect("kept");
+    driver.commit().expect("written");
+    let found = "SELECT count(*), count(DISTINCT number), count(project), count(task), max(project), max(length(body)) \
+        FROM tenure.event WHERE number > 1000";
+    assert_eq!(place.cluster.sql(found).expect("counted"), "600|600|300|0|a, \"b\" {c} \\ NULL|0");
 }
 
 /// What a server hears from now on.
