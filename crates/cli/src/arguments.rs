@@ -9,8 +9,8 @@ use tenure_client::place::Wish;
 
 use crate::command::{
     audit, backup, blocker, call, commits, completion as completion_script, config, demo, dependency, digest,
-    doctor, export, help, import, init, label, man, ownership, project, queue, record, restore, run, search,
-    serve, session, start, store, task, version, wait,
+    doctor, export, help, import, init, instructions, label, man, onboard, ownership, project, queue, record,
+    restore, run, search, serve, session, start, store, task, version, wait,
 };
 use crate::completion;
 use crate::context::Context;
@@ -142,6 +142,8 @@ enum Command {
     #[command(subcommand)]
     Import(import::Command),
     Init(init::Init),
+    Instructions(instructions::Command),
+    Onboard(onboard::Onboard),
     Demo(demo::Demo),
     Doctor(doctor::Doctor),
     Serve(serve::Serve),
@@ -269,6 +271,8 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Export(command)) => export::run(command, context),
         Some(Command::Import(command)) => import::run(&command, context),
         Some(Command::Init(init)) => init::run(init, context),
+        Some(Command::Instructions(command)) => instructions::run(&command, context),
+        Some(Command::Onboard(onboard)) => onboard::run(&onboard, context),
         Some(Command::Demo(demo)) => demo::run(&demo, context),
         Some(Command::Doctor(doctor)) => doctor::run(&doctor, context),
         Some(

@@ -7,6 +7,7 @@
 
 pub mod envelope;
 pub mod import;
+pub mod instructions;
 pub mod json;
 pub mod model;
 pub mod mutant;

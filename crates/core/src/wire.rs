@@ -54,6 +54,9 @@ pub const JSON_LINES: &str = "application/jsonl";
 /// Where a follower that lost its connection goes on: the id of the last event that it saw.
 pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 
+/// What agents are told about working here, below the API.
+pub const INSTRUCTIONS: &str = "/instructions";
+
 /// The private daemon's socket in its folder.
 pub const SOCKET: &str = "tenure.sock";
 /// The file beside the database that says which fleet was founded there. An empty database beside it is a loss, not a

@@ -63,6 +63,24 @@ pub enum FlawKind {
     Rewritten,
 }
 
+impl FlawKind {
+    /// Its stable name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Inserted => "inserted",
+            Self::Broken => "broken",
+            Self::Misplaced => "misplaced",
+            Self::NotTheHead => "not_the_head",
+            Self::Receipt => "receipt",
+            Self::Cut => "cut",
+            Self::LeftBehind => "left_behind",
+            Self::Rewritten => "rewritten",
+        }
+    }
+}
+
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let event = self.event;
@@ -124,11 +142,10 @@ pub(crate) fn walk(
         for row in rows {
             match follows(&row, last, fleet.event, &mut report.head, &mut vouched) {
                 Ok(epoch) => {
-                    report.flaw = noted.and_then(|noted| denied(noted, last.number, row.number, report.head));
-                    if report.flaw.is_some() {
-                        return Ok(report);
-                    }
-                    last = Place { number: row.number, epoch: Some(epoch) };
+                    let before =
+                        std::mem::replace(&mut last, Place { number: row.number, epoch: Some(epoch) });
+                    report.flaw =
+                        noted.and_then(|noted| denied(noted, before.number, row.number, report.head));
                 }
                 Err(kind) => {
                     let event = if kind == FlawKind::Missing { last.next() } else { row.number };
@@ -138,6 +155,9 @@ pub(crate) fn walk(
             }
             report.events += 1;
             report.last = last.number;
+            if report.flaw.is_some() {
+                return Ok(report);
+            }
         }
         report.flaw = receipts(driver, vouched, &mut report.receipts)?;
         if report.flaw.is_some() {

@@ -18,7 +18,7 @@ use crate::render::plain;
 use crate::shell;
 use crate::stop::Stop;
 
-/// Play the story in a throw-away store: a race, a crash, recovery, a stale write refused
+/// Play the story in a throw-away store: a race, a crash, recovery, a refused write
 ///
 /// Every step is a `tenure` command of its own process against a real daemon. It takes a few seconds, because a
 /// lease has to end, and leaves nothing behind.

@@ -128,6 +128,27 @@ fn only_a_repository_takes_an_anchor_and_no_branch_is_moved() {
     assert!(branch.err.contains("refs/tenure/audit"), "{}", branch.err);
 }
 
+#[test]
+fn a_name_that_points_to_a_branch_becomes_a_ref_of_its_own() {
+    let place = repository();
+    git(&place, &["symbolic-ref", REF, "refs/heads/unborn"]);
+    let told = place.json("ada", &["audit", "anchor", "--ref", REF]);
+    assert_eq!(git(&place, &["rev-parse", REF]), told["commit"].as_str().expect("a commit"));
+    assert_eq!(git(&place, &["for-each-ref", "refs/heads"]), "", "no branch came of it");
+}
+
+#[test]
+fn an_anchor_needs_nobody_to_be_known_and_any_kind_of_object_names() {
+    let place = Place::bound();
+    std::fs::remove_dir_all(place.checkout().join(".git")).expect("removed");
+    git(&place, &["init", "--quiet", "--object-format=sha256"]);
+    git(&place, &["config", "user.useConfigOnly", "true"]);
+    let told = place.json("ada", &["audit", "anchor", "--ref", REF]);
+    assert_eq!(told["commit"].as_str().expect("a commit").len(), 64);
+    assert_eq!(git(&place, &["log", "-1", "--format=%an", REF]), "tenure");
+    assert_eq!(place.json("ada", &["audit", "verify", "--expect-ref", REF])["intact"], true);
+}
+
 /// Puts a file of the checkout where the last anchor is, and removes it.
 fn note(place: &Place, file: &str) {
     let blob = git(place, &["hash-object", "-w", file]);

@@ -9,6 +9,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tenure_core::instructions::Instructions;
 use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber};
 use tenure_core::model::limits::BODY_BYTES;
 use tenure_core::model::refusal::{Code, Refusal};
@@ -125,7 +126,10 @@ pub(super) struct AuditReport {
 struct Flaw {
     /// The number of the event.
     event: EventNumber,
-    /// What is wrong with it.
+    /// What is wrong with it: missing, inserted, broken, misplaced, not_the_head or receipt; and of an event that was
+    /// expected cut, left_behind or rewritten.
+    kind: &'static str,
+    /// The same as a sentence.
     detail: String,
 }
 
@@ -236,7 +240,11 @@ pub(super) async fn audit(State(app): State<Arc<App>>, request: Request) -> Resu
         app.store_failed(&error);
         Refusal::from(Failure::from(error))
     })?;
-    let flaw = report.flaw.map(|flaw| Flaw { event: flaw.event, detail: flaw.to_string() });
+    let flaw = report.flaw.map(|flaw| Flaw {
+        event: flaw.event,
+        kind: flaw.kind.as_str(),
+        detail: flaw.to_string(),
+    });
     Ok(response::answer(&AuditReport {
         intact: flaw.is_none(),
         events: report.events,
@@ -245,6 +253,11 @@ pub(super) async fn audit(State(app): State<Arc<App>>, request: Request) -> Resu
         anchor: flaw.is_none().then_some(Anchor { event: report.last, hash: report.head }),
         flaw,
     }))
+}
+
+/// What agents are told about working here.
+pub(super) async fn instructions() -> Response {
+    response::answer(&Instructions::current())
 }
 
 /// Stops an idle daemon, so that another version can take its place.

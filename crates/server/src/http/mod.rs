@@ -44,6 +44,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/openapi.json", get(openapi::serve))
         .route(&format!("{}/info", wire::API), get(health::info))
         .route(&format!("{}/audit", wire::API), get(health::audit))
+        .route(&format!("{}{}", wire::API, wire::INSTRUCTIONS), get(health::instructions))
         .route(&format!("{}{}", wire::API, wire::DATABASE), get(database::look))
         .route(&format!("{}{}", wire::API, wire::BACKUPS), post(backup::create))
         .route(&format!("{}{}", wire::API, wire::EXPORT), get(export::lines))

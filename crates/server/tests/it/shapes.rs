@@ -70,7 +70,7 @@ fn a_daemon_says_who_it_is_and_whether_it_is_busy() {
 fn an_answer_of_the_daemon_has_the_fields_that_the_document_describes() {
     let served = served();
     let document = tenure_server::http::openapi();
-    for path in ["/healthz", "/readyz", "/version", "/api/v1/info", "/api/v1/audit"] {
+    for path in ["/healthz", "/readyz", "/version", "/api/v1/info", "/api/v1/audit", "/api/v1/instructions"] {
         let described = &document["paths"][path]["get"];
         assert!(described["summary"].as_str().is_some_and(|text| !text.is_empty()), "{path}");
         let schema = &described["responses"]["200"]["content"]["application/json"]["schema"]["$ref"];
@@ -101,6 +101,7 @@ fn the_record_is_checked_against_what_was_noted_elsewhere() {
     let other = if hash.starts_with('0') { "1" } else { "0" };
     let rewritten = ask(&format!("{event}:{other}{}", &hash[1..])).value();
     assert_eq!((&rewritten["intact"], &rewritten["anchor"]), (&false.into(), &serde_json::Value::Null));
+    assert_eq!(rewritten["flaw"]["kind"], "rewritten");
     assert!(
         rewritten["flaw"]["detail"].as_str().is_some_and(|told| told.contains("was rewritten")),
         "{rewritten}"

@@ -13,19 +13,27 @@ use tenure_core::model::refusal::{Code, Refusal};
 
 /// The file in the commit's tree.
 const FILE: &str = "anchor";
-/// Whose commits they are where the repository knows nobody.
-const AUTHOR: [(&str, &str); 4] = [
-    ("GIT_AUTHOR_NAME", "tenure"),
-    ("GIT_AUTHOR_EMAIL", "tenure@localhost"),
-    ("GIT_COMMITTER_NAME", "tenure"),
-    ("GIT_COMMITTER_EMAIL", "tenure@localhost"),
+/// Whose commits they are where the repository knows nobody, by what Git is asked for.
+const NOBODY: [(&str, [(&str, &str); 2]); 2] = [
+    ("GIT_AUTHOR_IDENT", [("GIT_AUTHOR_NAME", "tenure"), ("GIT_AUTHOR_EMAIL", "tenure@localhost")]),
+    ("GIT_COMMITTER_IDENT", [("GIT_COMMITTER_NAME", "tenure"), ("GIT_COMMITTER_EMAIL", "tenure@localhost")]),
 ];
-/// Where branches, tags and the like are: what somebody works with is never moved.
-const TAKEN: [&str; 6] = ["heads", "tags", "remotes", "notes", "stash", "bisect"];
+/// Below what every ref for anchors is: nothing else stands there, so nothing that somebody works with is moved.
+const OWN: &str = "refs/tenure/";
+/// Most bytes that what is noted has.
+const BYTES_MAX: usize = 1024;
 
 /// The full name of a ref that is for anchors alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference(String);
+
+/// What a ref held when it was read.
+pub struct Tip {
+    /// The commit.
+    commit: String,
+    /// What is noted in it.
+    pub noted: Noted,
+}
 
 /// What is noted: an anchor, and the fleet whose record it is of.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,15 +47,12 @@ pub struct Noted {
 impl FromStr for Reference {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut parts = text.split('/');
-        let (is_full, space, has_name) =
-            (parts.next() == Some("refs"), parts.next().unwrap_or_default(), parts.next().is_some());
         // What else Git refuses in a name, it refuses itself.
-        let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
-        if is_full && has_name && is_plain && !TAKEN.contains(&space) {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+        if text.starts_with(OWN) && text.len() > OWN.len() && text.bytes().all(is_plain) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(format!("{:?} is not a ref of its own, such as refs/tenure/audit", excerpt(text)))
+            Err(format!("{:?} is no ref below {OWN}, such as {OWN}audit", excerpt(text)))
         }
     }
 }
@@ -64,7 +69,8 @@ impl Noted {
         if self.fleet == fleet {
             return Ok(self.anchor);
         }
-        let detail = format!("{reference} is of the fleet {}, and the fleet {fleet} answers", self.fleet);
+        let detail =
+            format!("{reference} is of the fleet {}, and the fleet {fleet} answers", excerpt(&self.fleet));
         Err(Refusal::new(Code::StateConflict, detail).next("name the fleet's own ref, or its own server"))
     }
 
@@ -81,23 +87,28 @@ impl Noted {
 }
 
 impl Reference {
-    /// What was noted last, or nothing where the repository has no such ref.
-    pub fn read(&self) -> Result<Option<Noted>, Failure> {
+    /// What the ref holds now, or nothing where the repository has no such ref.
+    pub fn read(&self) -> Result<Option<Tip>, Failure> {
         let Some(commit) = self.commit()? else { return Ok(None) };
-        let text = git(&["cat-file", "blob", &format!("{commit}:{FILE}")], "")?;
-        Noted::read(&text).map(Some).ok_or_else(|| {
-            let next = "name another ref: this one was not written by `tenure audit anchor`";
+        let file = format!("{commit}:{FILE}");
+        let none = || {
+            let next =
+                format!("name another ref below {OWN}: this one was not written by `tenure audit anchor`");
             Failure::cannot_tell(format!("{self} holds no anchor"), next)
-        })
+        };
+        let size = git(&["cat-file", "-s", &file], "").ok().and_then(|size| size.parse::<usize>().ok());
+        size.filter(|size| *size <= BYTES_MAX).ok_or_else(none)?;
+        let noted = Noted::read(&git(&["cat-file", "blob", &file], "")?).ok_or_else(none)?;
+        Ok(Some(Tip { commit, noted }))
     }
 
-    /// Notes something behind what was noted `before`, and says in which commit. Nothing is written where nothing is new; a
-    /// ref that somebody moved meanwhile is left as it is.
-    pub fn note(&self, before: Option<&Noted>, noted: &Noted) -> Result<String, Failure> {
-        let parent = self.commit()?;
-        if let Some(parent) = parent.as_ref().filter(|_| before == Some(noted)) {
-            return Ok(parent.clone());
+    /// Notes something behind what the ref held when it was read, and says in which commit. Nothing is written where nothing
+    /// is new; a ref that somebody moved meanwhile is left as it is.
+    pub fn note(&self, tip: Option<Tip>, noted: &Noted) -> Result<String, Failure> {
+        if let Some(tip) = tip.as_ref().filter(|tip| tip.noted == *noted) {
+            return Ok(tip.commit.clone());
         }
+        let parent = tip.map(|tip| tip.commit);
         let blob = git(&["hash-object", "-w", "--stdin"], &noted.text())?;
         let tree = git(&["mktree"], &format!("100644 blob {blob}\t{FILE}\n"))?;
         let message = format!("Event {} of fleet {}", noted.anchor.event, noted.fleet);
@@ -106,9 +117,13 @@ impl Reference {
             words.extend(["-p", parent]);
         }
         let commit = git(&words, "")?;
-        // Nobody's: where there was none, there must be none now.
+        // Where there was none, there must be none now. A name that only points to another ref becomes one of its own.
         let expected = parent.unwrap_or_default();
-        git(&["update-ref", "-m", &message, &self.0, &commit, &expected], "")?;
+        let moved = git(&["update-ref", "--no-deref", "-m", &message, &self.0, &commit, &expected], "");
+        moved.map_err(|failure| {
+            let next = "if somebody noted an anchor there meanwhile, type it again";
+            Failure::cannot_tell(failure.problem().detail, next)
+        })?;
         Ok(commit)
     }
 
@@ -124,12 +139,14 @@ impl Reference {
 fn git(words: &[&str], input: &str) -> Result<String, Failure> {
     let failed = |detail: String| {
         let detail = format!("`git {}` failed: {detail}", words[0]);
-        Failure::cannot_tell(detail, "run it in a checkout of the repository that is to hold the anchors")
+        Failure::cannot_tell(detail, "type it in a checkout of the repository that is to hold the anchors")
     };
     let mut git = Command::new("git");
-    git.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if !is_somebody_known() {
-        git.envs(AUTHOR);
+    // What a repository puts in the place of its objects is not what was noted.
+    git.arg("--no-replace-objects").args(words);
+    git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if words[0] == "commit-tree" {
+        git.envs(NOBODY.into_iter().filter(|(ident, _)| !is_known(ident)).flat_map(|(_, own)| own));
     }
     let mut child = git.spawn().map_err(|error| failed(error.to_string()))?;
     let mut stdin = child.stdin.take().expect("it was asked for");
@@ -144,10 +161,10 @@ fn git(words: &[&str], input: &str) -> Result<String, Failure> {
     }
 }
 
-/// Whether Git knows whose commits are made here.
-fn is_somebody_known() -> bool {
+/// Whether Git knows who this is here.
+fn is_known(ident: &str) -> bool {
     let asked = Command::new("git")
-        .args(["var", "GIT_COMMITTER_IDENT"])
+        .args(["var", ident])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -161,7 +178,7 @@ mod tests {
 
     #[test]
     fn only_a_ref_that_is_for_nothing_else_is_taken() {
-        for own in ["refs/tenure/audit", "refs/audit/main.1"] {
+        for own in ["refs/tenure/audit", "refs/tenure/main/2.1"] {
             assert_eq!(own.parse::<Reference>().expect("taken").to_string(), own);
         }
         for other in [

@@ -32,7 +32,7 @@ pub enum Command {
         Examples:\n  tenure audit anchor\n  tenure audit anchor --ref refs/tenure/audit\n  \
         git push origin refs/tenure/audit"
     )]
-    Anchor(Noting),
+    Anchor(Anchoring),
 }
 
 /// Verify the chain of events, and name the first that was altered, lost or moved
@@ -48,7 +48,7 @@ pub struct Verify {
 
 /// Verify the record, then tell its last event with its hash, to be noted elsewhere
 #[derive(clap::Args)]
-pub struct Noting {
+pub struct Anchoring {
     /// Note it in this ref of the checkout's repository, as a commit of its own
     #[arg(long = "ref", value_name = "REF")]
     reference: Option<Reference>,
@@ -58,68 +58,82 @@ pub struct Noting {
 pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
     match command {
         Command::Verify(verify) => verified(&verify, context),
-        Command::Anchor(noting) => noted(&noting, context),
+        Command::Anchor(Anchoring { reference: None }) => anchored(context),
+        Command::Anchor(Anchoring { reference: Some(reference) }) => anchored_in(&reference, context),
     }
 }
 
 /// What the daemon says of the chain after it walked along it.
-pub fn walked(context: &Context, expect: Option<Anchor>) -> Result<Value, Stop> {
+pub fn walk(context: &Context, expect: Option<Anchor>) -> Result<Value, Stop> {
     let client = context.client()?;
     let _progress = Progress::of(&context.screen, "the daemon walks along the record");
-    let expect = expect.map(|anchor| format!("?expect={anchor}")).unwrap_or_default();
-    let json = client.get(&format!("{}/audit{expect}", wire::API))?;
-    let unreadable = |error: serde_json::Error| {
-        Failure::cannot_tell(format!("the report cannot be read: {error}"), "run `tenure doctor`")
-    };
-    Ok(serde_json::from_slice(&json).map_err(unreadable)?)
+    let query = expect.map(|anchor| format!("?expect={anchor}")).unwrap_or_default();
+    let json = client.get(&format!("{}/audit{query}", wire::API))?;
+    let report: Value = serde_json::from_slice(&json).map_err(|error| unreadable(&error.to_string()))?;
+    // A daemon that does not know what it was asked must not pass for one that found it.
+    if let Some(expect) = expect.filter(|_| is_sound(&report))
+        && anchor(&report)?.event < expect.event
+    {
+        return Err(unreadable("it does not reach what was expected").into());
+    }
+    Ok(report)
+}
+
+fn unreadable(why: &str) -> Failure {
+    Failure::cannot_tell(format!("the report cannot be read: {why}"), "run `tenure doctor`")
+}
+
+/// The anchor of a sound report.
+fn anchor(report: &Value) -> Result<Anchor, Failure> {
+    let told = report["anchor"].as_str().ok_or_else(|| unreadable("it has no anchor"))?;
+    told.parse().map_err(|error: String| unreadable(&error))
 }
 
 /// Verifies the chain. A broken one is a failed check.
 fn verified(verify: &Verify, context: &Context) -> Result<(), Stop> {
     let expect = match &verify.expect_ref {
         Some(reference) => {
-            let noted = reference.read()?.ok_or_else(|| {
-                Refusal::new(Code::NotFound, format!("the repository has no {reference}"))
-                    .next(format!("git fetch REMOTE {reference}:{reference}, or note one: tenure audit anchor --ref {reference}"))
+            let tip = reference.read()?.ok_or_else(|| {
+                let next = format!("git fetch REMOTE {reference}:{reference}");
+                Refusal::new(Code::NotFound, format!("the repository has no {reference}")).next(next)
             })?;
-            Some(noted.of_fleet(&fleet(context)?, reference)?)
+            Some(tip.noted.of_fleet(&context.client()?.info()?.fleet, reference)?)
         }
         None => verify.expect,
     };
-    report(&walked(context, expect)?, context)
+    told(&walk(context, expect)?, context)
 }
 
-/// Verifies the record and what was noted of it before, and notes where it ends now.
-fn noted(noting: &Noting, context: &Context) -> Result<(), Stop> {
-    let Some(reference) = &noting.reference else {
-        let report = walked(context, None)?;
-        return match report["anchor"].as_str() {
-            Some(anchor) => context.print_value(&json!({ "anchor": anchor }), &format!("{anchor}\n")),
-            None => self::report(&report, context),
-        };
-    };
-    let fleet = fleet(context)?;
-    let before = reference.read()?;
-    let expect = before.as_ref().map(|noted| noted.of_fleet(&fleet, reference)).transpose()?;
-    let walked = walked(context, expect)?;
-    let Some(anchor) = walked["anchor"].as_str() else { return report(&walked, context) };
-    let anchor: Anchor =
-        anchor.parse().map_err(|error| Failure::cannot_tell(error, "run `tenure doctor`"))?;
-    let commit = reference.note(before.as_ref(), &Noted { fleet, anchor })?;
-    let value = json!({ "anchor": anchor, "ref": reference.to_string(), "commit": commit });
+/// Verifies the record and tells its last event.
+fn anchored(context: &Context) -> Result<(), Stop> {
+    let report = walk(context, None)?;
+    if !is_sound(&report) {
+        return told(&report, context);
+    }
+    let anchor = anchor(&report)?;
+    context.print_value(&json!({ "anchor": anchor }), &format!("{anchor}\n"))
+}
+
+/// Verifies the record, also against what the ref has, and notes its last event there.
+fn anchored_in(reference: &Reference, context: &Context) -> Result<(), Stop> {
+    let fleet = context.client()?.info()?.fleet;
+    let tip = reference.read()?;
+    let expect = tip.as_ref().map(|tip| tip.noted.of_fleet(&fleet, reference)).transpose()?;
+    let report = walk(context, expect)?;
+    if !is_sound(&report) {
+        return told(&report, context);
+    }
+    let anchor = anchor(&report)?;
+    let commit = reference.note(tip, &Noted { fleet, anchor })?;
     let mut page = Page::new();
     page.field("anchor", &anchor.to_string());
     page.field("commit", &commit);
     page.field("next", &format!("git push REMOTE {reference}"));
+    let value = json!({ "anchor": anchor, "ref": reference.to_string(), "commit": commit });
     context.print_value(&value, &page.finish())
 }
 
-/// The id of the fleet that answers.
-fn fleet(context: &Context) -> Result<String, Stop> {
-    Ok(context.client()?.fleet()?.to_owned())
-}
-
-fn report(report: &Value, context: &Context) -> Result<(), Stop> {
+fn told(report: &Value, context: &Context) -> Result<(), Stop> {
     context.print_value(report, &shown(report))?;
     if is_sound(report) { Ok(()) } else { Err(Stop::CheckFailed) }
 }
@@ -134,11 +148,21 @@ fn shown(report: &Value) -> String {
     page.line(if is_sound(report) { "the record is whole" } else { "the record is BROKEN" });
     if let Some(flaw) = report.pointer("/flaw/detail").and_then(Value::as_str) {
         page.field("flaw", flaw);
-        page.field("next", "keep the store's files as they are; what follows the flaw cannot be vouched for");
+        page.field("next", next(report));
     }
     for name in ["events", "receipts", "head", "anchor"] {
         let value = report.get(name).unwrap_or(&Value::Null);
         page.field(name, &value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     }
     page.finish()
+}
+
+/// What to do about a flaw.
+fn next(report: &Value) -> &'static str {
+    match report.pointer("/flaw/kind").and_then(Value::as_str) {
+        Some("left_behind") => {
+            "if you restored a backup since, note the record in a ref of another name; otherwise keep the store's files as they are"
+        }
+        _ => "keep the store's files as they are; what follows the flaw cannot be vouched for",
+    }
 }

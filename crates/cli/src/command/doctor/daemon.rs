@@ -144,7 +144,7 @@ pub fn write(store: &Path, context: &Context) -> Result<Check, Stop> {
 
 /// Whether the chain of events is whole.
 pub fn record(context: &Context) -> Result<Check, Stop> {
-    Ok(match audit::walked(context, None) {
+    Ok(match audit::walk(context, None) {
         Ok(report) if audit::is_sound(&report) => Check::passed("record", "the chain of events is whole"),
         Ok(_) => Check::failed("record", "the chain of events is broken", "tenure audit verify"),
         Err(Stop::Failure(failure)) => Check::failed("record", failure.to_string(), "tenure audit verify"),

@@ -18,7 +18,7 @@ const fn case(
     Case { command, agent, words, effect }
 }
 
-pub const CASES: [Case; 68] = [
+pub const CASES: [Case; 70] = [
     case("ready", "ada", &[], Asks),
     case("claim", "erin", &["afc-12"], Changes),
     case("heartbeat", "ada", &[], Changes),
@@ -95,6 +95,8 @@ pub const CASES: [Case; 68] = [
     case("import beads", "ada", &["export"], Asks),
     case("import tenure", "ada", &["lines"], Asks),
     case("init", "ada", &[], Asks),
+    case("instructions", "ada", &[], Asks),
+    case("onboard", "ada", &["--into", "AGENTS.md"], Changes),
     case("doctor", "ada", &["--quick"], Asks),
     case("config show", "ada", &["--origin"], Asks),
     case("call", "ada", &["task.find", r#"{"project":"afc","alias":"bd-1"}"#], Asks),

@@ -2,6 +2,7 @@
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
+use tenure_core::instructions::Instructions;
 use tenure_core::model::backup::Written;
 use tenure_core::model::ids::{Anchor, ProjectKey};
 use tenure_core::model::limits::LIST_ITEMS;
@@ -31,6 +32,7 @@ pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
     get(api("/info"), route::<DaemonInfo>("info", &[], generator));
     get(api(wire::DATABASE), route::<Checkup>("database", &[Code::CannotTell], generator));
     get(api("/audit"), audit(generator));
+    get(api(wire::INSTRUCTIONS), route::<Instructions>("instructions", &[], generator));
     paths.insert(api(wire::EXPORT), json!({ "get": lines(generator) }));
     paths.insert(api(wire::BACKUPS), json!({ "post": backup(generator) }));
     paths.insert(api("/shutdown"), json!({ "post": shutdown(generator) }));
@@ -68,6 +70,11 @@ fn backup(generator: &mut SchemaGenerator) -> Value {
 /// The one answer that is no JSON document.
 fn lines(generator: &mut SchemaGenerator) -> Value {
     let mut route = described("export", export::SUMMARY, &json!({ "type": "string" }), export::REFUSALS);
+    let anchor = generator.subschema_for::<Anchor>();
+    route["responses"]["200"]["headers"][wire::ANCHOR] = json!({
+        "description": "The record's last event and its hash, as NUMBER:HASH",
+        "schema": anchor,
+    });
     let content = &mut route["responses"]["200"]["content"];
     let lines = content[wire::JSON].take();
     *content = json!({ wire::JSON_LINES: lines });
