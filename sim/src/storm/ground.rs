@@ -12,8 +12,6 @@ use tenure_engine::store::postgres::Postgres;
 use tenure_engine::store::postgres::address::Address;
 use tenure_engine::store::sqlite::{Role, Sqlite};
 
-use super::store::Store;
-
 /// The databases that a storm's store may be in.
 #[derive(Debug, Clone)]
 pub enum Database {
@@ -38,13 +36,13 @@ impl Database {
         }
     }
 
-    /// An empty store for the storm of a seed.
+    /// Ground for the empty store of a seed's storm.
     #[must_use]
-    pub fn store(&self, seed: u64) -> Store {
+    pub(super) fn ground(&self, seed: u64) -> Box<dyn Ground> {
         match self {
-            Self::Sqlite if seed.is_multiple_of(8) => Store::on(Files::on_file()),
-            Self::Sqlite => Store::in_memory(),
-            Self::Postgres(cluster) => Store::on(Server::new(cluster.clone())),
+            Self::Sqlite if seed.is_multiple_of(8) => Box::new(Files::on_file()),
+            Self::Sqlite => Box::new(Files::default()),
+            Self::Postgres(cluster) => Box::new(Server::new(cluster.clone())),
         }
     }
 }

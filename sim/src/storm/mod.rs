@@ -38,6 +38,7 @@ use std::fmt;
 
 use check::Answered;
 use ground::Database;
+use store::Store;
 use tenure_core::operation::Effect;
 use tenure_core::operation::catalog::entries;
 use weather::Bites;
@@ -177,7 +178,7 @@ impl fmt::Display for Broken {
 
 /// Plays the storm of a seed over a store in a database. Its trace comes with what came of it.
 pub fn run(database: &Database, seed: u64) -> Result<(Figures, String), Box<Broken>> {
-    let mut world = World::new(seed, database.store(seed));
+    let mut world = World::new(seed, Store::on(database.ground(seed)));
     match world.run() {
         Ok(()) => {
             let figures = Figures {

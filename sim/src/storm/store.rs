@@ -57,13 +57,12 @@ impl Store {
     /// A new store in memory.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::on(Files::default())
+        Self::on(Box::new(Files::default()))
     }
 
     /// The store that stands on some ground.
-    pub(super) fn on(mut ground: impl Ground + 'static) -> Self {
+    pub(super) fn on(mut ground: Box<dyn Ground>) -> Self {
         let connection = Some(ground.reconnect(None));
-        let ground = Box::new(ground);
         Self { connection, ground, plan: Plan::Sound, calls: 0, bit: false, backup: None }
     }
 
