@@ -23,7 +23,7 @@ pub enum Command {
         after_help = "Whoever can edit the store can also hash its whole record anew. So note the last event\n\
         elsewhere now and then, and expect it later: what was altered, removed, inserted or\n\
         moved before it, or cut after it, then shows.\n\n\
-        Examples:\n  tenure audit verify --expect 1200:9f2c…\n  tenure audit verify --expect-ref refs/tenure/audit"
+        Example:\n  tenure audit verify --expect-ref refs/tenure/audit"
     )]
     Verify(Verify),
     #[command(
