@@ -157,8 +157,8 @@ fn draft(file: &Path) -> std::io::Result<NamedTempFile> {
     }
 }
 
-/// Gives a draft its name, durably.
-fn publish(draft: NamedTempFile, file: &Path, replace: bool) -> std::io::Result<()> {
+/// Gives a draft its name, an absolute path, durably.
+pub fn publish(draft: NamedTempFile, file: &Path, replace: bool) -> std::io::Result<()> {
     draft.as_file().sync_all()?;
     let named = if replace { draft.persist(file) } else { draft.persist_noclobber(file) };
     named.map_err(|error| error.error)?;

@@ -1,7 +1,7 @@
 //! The short section that tells agents, in the files that they read first, to work by Tenure.
 
 use std::fmt;
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,8 @@ use tenure_client::failure::Failure;
 use tenure_client::private::{self, SMALL_FILE_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 
+use crate::command::backup::absolute;
+use crate::command::export::publish;
 use crate::context::Context;
 use crate::render::Page;
 use crate::stop::Stop;
@@ -89,7 +91,7 @@ struct Onboarded {
 /// A file as it is, and as it is to be.
 struct Edit<'a> {
     named: &'a Path,
-    /// Where it really is: a link is followed and stays.
+    /// Where it really is, as an absolute path: a link is followed and stays.
     path: PathBuf,
     before: Option<String>,
     after: String,
@@ -134,8 +136,9 @@ fn edit(named: &Path) -> Result<Edit<'_>, Stop> {
     let path = match named.canonicalize() {
         Ok(path) => path,
         Err(error) if error.kind() == ErrorKind::NotFound && named.symlink_metadata().is_err() => {
-            std::fs::metadata(folder(named)).map_err(|error| failed(&error))?;
-            return Ok(Edit { named, path: named.to_owned(), before: None, after: section("\n") });
+            let path = absolute(named)?;
+            std::fs::metadata(folder(&path)).map_err(|error| failed(&error))?;
+            return Ok(Edit { named, path, before: None, after: section("\n") });
         }
         Err(error) => return Err(failed(&error).into()),
     };
@@ -151,15 +154,15 @@ fn edit(named: &Path) -> Result<Edit<'_>, Stop> {
 
 /// A text with the section in its place, or at its end if it has none.
 fn with_section(text: &str) -> Result<String, &'static str> {
-    let section = section(if text.contains("\r\n") { "\r\n" } else { "\n" });
+    let end_of_line = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let section = section(end_of_line);
     let (begins, ends) = (text.matches(BEGIN).count(), text.matches(END).count());
     match (begins, ends) {
         (0, 0) => {
-            let line = if section.contains('\r') { "\r\n" } else { "\n" };
             let gap = match text {
                 "" => String::new(),
-                text if text.ends_with('\n') => line.to_owned(),
-                _ => line.repeat(2),
+                text if text.ends_with('\n') => end_of_line.to_owned(),
+                _ => end_of_line.repeat(2),
             };
             Ok(format!("{text}{gap}{section}"))
         }
@@ -187,18 +190,12 @@ fn write(edit: &Edit<'_>) -> Result<(), Failure> {
         let permissions = std::fs::metadata(&edit.path).map_err(failed)?.permissions();
         draft.as_file().set_permissions(permissions).map_err(failed)?;
     }
-    draft.as_file().sync_all().map_err(failed)?;
-    match edit.before {
-        Some(_) => draft.persist(&edit.path),
-        None => draft.persist_noclobber(&edit.path),
-    }
-    .map_err(|error| failed(error.error))
-    .map(|_: File| ())
+    publish(draft, &edit.path, edit.before.is_some()).map_err(failed)
 }
 
-/// The folder that a file is in.
+/// The folder that a file with an absolute path is in.
 fn folder(file: &Path) -> &Path {
-    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    file.parent().unwrap_or(Path::new("/"))
 }
 
 fn unusable(doing: &str, file: &Path, error: &std::io::Error) -> Failure {
