@@ -28,7 +28,8 @@ pub struct Table<R: Record> {
     rows: BTreeMap<R::Key, Option<R>>,
     index: BTreeMap<R::Index, BTreeSet<R::Key>>,
     covered: BTreeSet<R::Index>,
-    dirty: BTreeSet<R::Key>,
+    /// What must be written, and whether the store had a row there before.
+    dirty: BTreeMap<R::Key, bool>,
     journal: Vec<Before<R>>,
 }
 
@@ -38,7 +39,7 @@ impl<R: Record> Default for Table<R> {
             rows: BTreeMap::new(),
             index: BTreeMap::new(),
             covered: BTreeSet::new(),
-            dirty: BTreeSet::new(),
+            dirty: BTreeMap::new(),
             journal: Vec::new(),
         }
     }
@@ -132,12 +133,23 @@ impl<R: Record> Table<R> {
 
     /// What must be written to the store: rows that are there, and keys of rows that are gone, in key order.
     pub fn dirty(&self) -> impl Iterator<Item = (&R::Key, Option<&R>)> + Clone {
-        self.dirty.iter().map(|key| (key, self.rows.get(key).and_then(Option::as_ref)))
+        self.dirty.keys().map(|key| (key, self.rows.get(key).and_then(Option::as_ref)))
+    }
+
+    /// Whether what must be written under this key takes the place of a row that the store has. Of what was never asked for
+    /// it has none: nobody changes a row without having seen it.
+    #[must_use]
+    pub fn was_stored(&self, key: &R::Key) -> bool {
+        self.dirty.get(key).is_some_and(|was_stored| *was_stored)
     }
 
     fn remember(&mut self, key: &R::Key) {
-        let dirty = !self.dirty.insert(key.clone());
-        self.journal.push(Before { key: key.clone(), row: self.rows.get(key).cloned(), dirty });
+        let row = self.rows.get(key).cloned();
+        let dirty = self.dirty.contains_key(key);
+        if !dirty {
+            self.dirty.insert(key.clone(), matches!(row, Some(Some(_))));
+        }
+        self.journal.push(Before { key: key.clone(), row, dirty });
     }
 
     fn set(&mut self, key: R::Key, row: Option<R>) {
@@ -221,5 +233,24 @@ mod tests {
         assert_eq!(table.known(&'b'), Vec::<&Row>::new());
         assert_eq!(table.get(&3), None);
         assert_eq!(table.dirty().map(|(key, _)| *key).collect::<Vec<_>>(), vec![2]);
+    }
+
+    #[test]
+    fn it_remembers_whether_the_store_had_a_row_before_the_batch() {
+        let mut table = Table::default();
+        table.load(Row(1, 'a'));
+        table.load_absent(2);
+        for key in [1, 2, 3] {
+            table.put(Row(key, 'b'));
+            table.keep();
+            table.remove(&key);
+            table.put(Row(key, 'c'));
+            table.keep();
+        }
+        assert_eq!([1, 2, 3].map(|key| table.was_stored(&key)), [true, false, false]);
+        table.load(Row(4, 'a'));
+        table.put(Row(4, 'b'));
+        table.undo();
+        assert!(!table.was_stored(&4), "nothing is written there");
     }
 }

@@ -8,7 +8,7 @@ use tenure_core::model::ids::{EventNumber, TaskId};
 use tenure_core::working_set::{Chosen, Completion, Landings};
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Shape, insert};
+use super::rows::{Shape, replace};
 
 static COMPLETION: Shape = Shape::new("completion", &["task", "entry", "landed_in"], 1, 1);
 
@@ -23,7 +23,7 @@ pub fn keep<'a>(driver: &mut dyn Driver, entries: impl Iterator<Item = &'a Entry
         values.count(entry.number.0);
         values.optional_text(entry.data.evidence.landed_in());
     }
-    insert(driver, &COMPLETION, &values)
+    replace(driver, &COMPLETION, &values)
 }
 
 /// How the tasks are chosen, as the beginning of a statement; its values come first.

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use tenure_core::model::ids::EventNumber;
 use tenure_core::working_set::News;
 
-use super::rows::{Shape, in_sizes};
+use super::rows::{Shape, State, in_sizes};
 use super::search::FullText;
 
 /// A value of a statement. Placeholders are `$1`, `$2` … in the order in which they first appear.
@@ -90,8 +90,10 @@ pub trait Driver: Send {
     }
 
     /// Writes rows of a table whose values stand one after the other, as [`Driver::write`] would.
-    fn write_rows(&mut self, shape: &Shape, values: &[Value<'_>]) -> Result<(), StoreError> {
-        in_sizes(values, shape.columns().len(), |rows, values| self.write(shape.upsert(rows), values, None))
+    fn write_rows(&mut self, shape: &Shape, state: State, values: &[Value<'_>]) -> Result<(), StoreError> {
+        in_sizes(values, shape.columns().len(), |rows, values| {
+            self.write(shape.write(state, rows), values, Some(rows as u64))
+        })
     }
 
     /// Runs a question and hands over each row.

@@ -27,6 +27,17 @@ impl Texts {
     }
 }
 
+/// What is known of rows before they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// The store has none of their keys. One that it has fails the batch.
+    New,
+    /// The store has all of their keys.
+    Stored,
+    /// Nothing.
+    Unknown,
+}
+
 /// A table's columns as its noun reads and writes them.
 pub struct Shape {
     table: &'static str,
@@ -34,6 +45,7 @@ pub struct Shape {
     key: usize,
     fixed: usize,
     steady: usize,
+    inserts: Texts,
     upserts: Texts,
     steady_upserts: Texts,
     deletes: Texts,
@@ -56,6 +68,7 @@ impl Shape {
             key,
             fixed,
             steady: 0,
+            inserts: Texts::new(),
             upserts: Texts::new(),
             steady_upserts: Texts::new(),
             deletes: Texts::new(),
@@ -72,13 +85,39 @@ impl Shape {
     }
 
     /// The statement that writes so many rows, one of the sizes that statements exist in.
-    pub(super) fn upsert(&self, rows: usize) -> &str {
-        self.upserts.get(rows, || self.upsert_text(&places(rows, self.columns.len()), self.fixed))
+    pub(super) fn write(&self, state: State, rows: usize) -> &str {
+        let source = || places(rows, self.columns.len());
+        match state {
+            State::New => self.inserts.get(rows, || self.insert_text(&source())),
+            State::Stored | State::Unknown => {
+                self.upserts.get(rows, || self.upsert_text(&source(), self.fixed))
+            }
+        }
     }
 
     /// The statement that writes the rows of a source, which has all columns in order.
-    pub(super) fn upsert_from(&self, source: &str) -> String {
-        self.upsert_text(source, self.fixed)
+    pub(super) fn write_from(&self, state: State, source: &str) -> String {
+        let all = format!("SELECT * FROM {source}");
+        match state {
+            State::New => self.insert_text(&all),
+            State::Stored => self.update_from(source),
+            State::Unknown => self.upsert_text(&all, self.fixed),
+        }
+    }
+
+    /// Changes the rows that are there already, which spares the database to try whether each is.
+    fn update_from(&self, source: &str) -> String {
+        let changes: Vec<String> =
+            self.columns[self.fixed..].iter().map(|name| format!("{name} = given.{name}")).collect();
+        let keys: Vec<String> =
+            self.key().iter().map(|name| format!("{}.{name} = given.{name}", self.table)).collect();
+        format!(
+            "UPDATE {} SET {} FROM {source} AS given ({}) WHERE {}",
+            self.table,
+            changes.join(", "),
+            self.columns.join(", "),
+            keys.join(" AND ")
+        )
     }
 
     /// An upsert that changes only rows whose steady columns stay as they are.
@@ -94,8 +133,12 @@ impl Shape {
         })
     }
 
+    fn insert_text(&self, source: &str) -> String {
+        format!("INSERT INTO {} ({}) {source}", self.table, self.columns.join(", "))
+    }
+
     fn upsert_text(&self, source: &str, changing: usize) -> String {
-        let mut sql = format!("INSERT INTO {} ({}) {source}", self.table, self.columns.join(", "));
+        let mut sql = self.insert_text(source);
         let key = self.columns[..self.key].join(", ");
         let changing: Vec<String> =
             self.columns[changing..].iter().map(|name| format!("{name} = excluded.{name}")).collect();
@@ -364,28 +407,33 @@ fn load_rows<R: Stored>(
     })
 }
 
-/// Writes what a batch changed in one table: rows that are gone, then rows that moved, then the others, each in
-/// key order. What made room in an index is written before what takes it.
+/// Writes what a batch changed in one table: rows that are gone, then rows that moved, then those that stay where they are,
+/// then new ones, each in key order. What made room in an index is written before what takes it.
 pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(), StoreError> {
     let shape = R::shape();
-    let (mut gone, mut moved, mut steady) = (Values::default(), Values::default(), Values::default());
+    let (mut gone, mut new) = (Values::default(), Values::default());
+    let (mut moved, mut steady) = (Values::default(), Values::default());
     let has_steady = shape.steady > 0 && driver.moves_what_an_update_mentions();
     for (key, row) in table.dirty() {
         match row {
+            Some(row) if !table.was_stored(key) => row.write(&mut new),
+            // Taken away and put back.
+            Some(_) if shape.fixed == shape.columns.len() => {}
             Some(row) if !has_steady || row.has_moved() => row.write(&mut moved),
             Some(row) => row.write(&mut steady),
             None => R::write_key(key, &mut gone),
         }
     }
     remove(driver, shape, &gone)?;
-    insert(driver, shape, &moved)?;
+    driver.write_rows(shape, State::Stored, &moved.0)?;
     in_sizes(&steady.0, shape.columns.len(), |rows, values| {
         let written = driver.execute(shape.steady_upsert(rows), values)?;
         if written < rows as u64 {
-            driver.execute(shape.upsert(rows), values)?;
+            driver.execute(shape.write(State::Stored, rows), values)?;
         }
         Ok(())
-    })
+    })?;
+    insert(driver, shape, &new)
 }
 
 /// Removes the rows of keys whose values stand one after the other.
@@ -393,9 +441,14 @@ pub fn remove(driver: &mut dyn Driver, shape: &Shape, keys: &Values<'_>) -> Resu
     in_sizes(&keys.0, shape.key, |rows, values| driver.write(shape.delete(rows), values, None))
 }
 
-/// Writes rows whose values stand one after the other.
+/// Writes rows that the store does not have, whose values stand one after the other.
 pub fn insert(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Result<(), StoreError> {
-    driver.write_rows(shape, &rows.0)
+    driver.write_rows(shape, State::New, &rows.0)
+}
+
+/// The same for rows of which some may take the place of others.
+pub fn replace(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Result<(), StoreError> {
+    driver.write_rows(shape, State::Unknown, &rows.0)
 }
 
 /// The same for as many rows as anybody likes to bring, one part after the other: it returns once the database has them,
@@ -404,7 +457,7 @@ pub fn insert_part(driver: &mut dyn Driver, shape: &Shape, rows: &[Value<'_>]) -
     let mut left = rows.len();
     in_sizes(rows, shape.columns.len(), |rows, values| {
         left -= values.len();
-        let sql = shape.upsert(rows);
+        let sql = shape.write(State::New, rows);
         if left > 0 {
             return driver.write(sql, values, Some(rows as u64));
         }
@@ -447,21 +500,35 @@ mod tests {
             "INSERT INTO t (id, fixed, stage, x) VALUES ($1, $2, $3, $4) \
              ON CONFLICT (id) DO UPDATE SET x = excluded.x WHERE t.stage = excluded.stage"
         );
-        assert!(STEADY.upsert(1).ends_with("SET stage = excluded.stage, x = excluded.x"));
+        assert!(STEADY.write(State::Stored, 1).ends_with("SET stage = excluded.stage, x = excluded.x"));
     }
 
     #[test]
     fn statements_number_their_placeholders_in_order() {
         assert_eq!(
-            SHAPE.upsert(2),
+            SHAPE.write(State::Unknown, 2),
             "INSERT INTO pair (a, b, c) VALUES ($1, $2, $3), ($4, $5, $6) ON CONFLICT (a, b) DO UPDATE SET c = excluded.c"
         );
+        assert_eq!(SHAPE.write(State::New, 1), "INSERT INTO pair (a, b, c) VALUES ($1, $2, $3)");
         static ONE: Shape = Shape::new("one", &["a", "b"], 1, 1);
         assert_eq!(ONE.delete(2), "DELETE FROM one WHERE a IN ($1, $2)");
         assert_eq!(SHAPE.delete(2), "DELETE FROM pair WHERE (a = $1 AND b = $2) OR (a = $3 AND b = $4)");
         assert_eq!(
             LOOKUP.text(2),
             "SELECT a, b, c FROM pair WHERE (a, b) IN (VALUES ($1, $2), ($3, $4)) AND c = 1"
+        );
+    }
+
+    #[test]
+    fn rows_of_a_source_are_inserted_changed_or_either() {
+        assert_eq!(SHAPE.write_from(State::New, "rows"), "INSERT INTO pair (a, b, c) SELECT * FROM rows");
+        assert_eq!(
+            SHAPE.write_from(State::Stored, "rows"),
+            "UPDATE pair SET c = given.c FROM rows AS given (a, b, c) WHERE pair.a = given.a AND pair.b = given.b"
+        );
+        assert_eq!(
+            SHAPE.write_from(State::Unknown, "rows"),
+            "INSERT INTO pair (a, b, c) SELECT * FROM rows ON CONFLICT (a, b) DO UPDATE SET c = excluded.c"
         );
     }
 

@@ -484,11 +484,14 @@ fn a_row_that_moved_in_a_seldom_changed_index_is_written_all_the_same() {
         // A finished task comes back, beside a new one and one that stays; an attempt is renewed.
         let reopened = task(1, 2, 5);
         let renewed = attempt(2, 1, true, 80_000);
-        let mut set = stored(&mut world, |set| {
-            set.tasks.put(reopened.clone());
-            set.tasks.put(task(3, 2, 1));
-            set.attempts.put(renewed.clone());
-        });
+        let mut set = empty(&mut world);
+        let seen = [Need::Task(id(1)), Need::Attempt(renewed.id.clone())];
+        ask(&mut world, &mut set, seen.to_vec());
+        set.tasks.put(reopened.clone());
+        set.tasks.put(task(3, 2, 1));
+        set.attempts.put(renewed.clone());
+        world.flush(&set);
+        let mut set = empty(&mut world);
         let all = Page::Tasks { project: key(), queues: Queue::ALL.to_vec(), after: 0, count: 9 };
         ask(&mut world, &mut set, vec![Need::Page(all), Need::CurrentAttemptsIn(key())]);
         assert_eq!(set.task(&id(1)), Ok(Some(reopened.clone())));

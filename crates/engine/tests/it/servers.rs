@@ -16,6 +16,7 @@ use tenure_engine::store::driver::{Class, Driver, Each, Role, StoreError, Value 
 use tenure_engine::store::folder::FolderError;
 use tenure_engine::store::postgres::Postgres;
 use tenure_engine::store::postgres::address::Address;
+use tenure_engine::store::rows::State;
 use tenure_engine::store::{event, fleet};
 use tenure_engine::{Command, Engine, Failure, OpenError, Options};
 
@@ -175,12 +176,32 @@ fn more_rows_than_one_statement_takes_are_written_and_so_is_what_is_nothing() {
         ]);
     }
     driver.begin_write().expect("it begins");
-    driver.write_rows(event::shape(), &[]).expect("none are none");
-    driver.write_rows(event::shape(), &rows).expect("kept");
+    driver.write_rows(event::shape(), State::New, &[]).expect("none are none");
+    driver.write_rows(event::shape(), State::New, &rows).expect("kept");
     driver.commit().expect("written");
     let found = "SELECT count(*), count(DISTINCT number), count(project), count(task), max(project), max(length(body)) \
         FROM tenure.event WHERE number > 1000";
     assert_eq!(place.cluster.sql(found).expect("counted"), "600|600|300|0|a, \"b\" {c} \\ NULL|0");
+}
+
+#[test]
+fn rows_that_are_not_as_they_were_taken_to_be_fail_the_batch() {
+    let place = Place::new();
+    drop(place.server("a"));
+    let mut driver = Postgres::open(&place.address(), Role::Writer).expect("a connection");
+    let known = fleet::existing(&mut driver).expect("a fleet").id;
+    for (state, id) in [(State::New, &*known), (State::Stored, "of another fleet")] {
+        let text = |text: &str| Stored::Text(text.to_owned().into());
+        let mut row = vec![text(id)];
+        row.extend([1, 2, 3, 4].map(Stored::Integer));
+        row.extend([text("head"), Stored::Integer(5)]);
+        driver.begin_write().expect("it begins");
+        driver.write_rows(fleet::shape(), state, &row).expect("sent with the commit");
+        let error = driver.commit().expect_err("nothing that was believed is so");
+        driver.rollback().expect("it is taken back");
+        assert!(matches!(error.class, Class::Corrupt | Class::Other), "{state:?}: {error}");
+    }
+    assert_eq!(fleet::existing(&mut driver).expect("a fleet").id, known);
 }
 
 /// What a server hears from now on.

@@ -9,10 +9,10 @@ use crate::store::driver::Value;
 /// Most rows in one statement: so many texts at their longest fit a message with room to spare.
 pub const ROWS_MAX: usize = 256;
 
-/// A source of rows with columns of these types: `SELECT * FROM unnest($1::BIGINT[], $2::TEXT[] …)`.
+/// A source of rows with columns of these types: `unnest($1::BIGINT[], $2::TEXT[] …)`.
 pub fn source<'t>(types: impl Iterator<Item = &'t Type>) -> String {
     let lists: Vec<String> = (1..).zip(types).map(|(place, of)| format!("${place}::{of}[]")).collect();
-    format!("SELECT * FROM unnest({})", lists.join(", "))
+    format!("unnest({})", lists.join(", "))
 }
 
 /// The lists of such a source for rows whose values stand one after the other.
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn a_row_is_spread_over_the_columns() {
-        assert_eq!(source([Type::INT8, Type::TEXT].iter()), "SELECT * FROM unnest($1::int8[], $2::text[])");
+        assert_eq!(source([Type::INT8, Type::TEXT].iter()), "unnest($1::int8[], $2::text[])");
         let rows = [Value::Integer(1), Value::Text("a".into()), Value::Integer(2), Value::Null];
         let [Argument::List(numbers), Argument::List(texts)] = &*lists(&rows, 2) else {
             panic!("there are two columns");

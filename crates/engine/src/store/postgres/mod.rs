@@ -29,7 +29,7 @@ use self::growth::Growth;
 use self::value::{Argument, PostgresRow};
 use self::wire::{Request, Wire};
 use super::driver::{Class, Driver, Each, Patience, Role, StoreError, Value};
-use super::rows::Shape;
+use super::rows::{Shape, State};
 use super::schema_known;
 use super::search::{FullText, tsvector};
 
@@ -45,7 +45,7 @@ const SETTINGS: &str = "\
 /// leave aside. A plan that holds for all values is planned once.
 const WRITER: &str = "\
     SET default_transaction_read_only = off; SET idle_session_timeout = '10s'; SET random_page_cost = 1.1; \
-    SET enable_seqscan = off; SET enable_bitmapscan = off";
+    SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
 /// What a reader is told. Its questions differ: a plan that was made for any values can be several times slower than one
 /// made for these.
 const READER: &str = "SET default_transaction_read_only = on; SET plan_cache_mode = force_custom_plan";
@@ -63,7 +63,7 @@ pub struct Postgres {
     role: Role,
     statements: HashMap<String, Statement>,
     /// How rows are written, by table.
-    inserts: HashMap<&'static str, Statement>,
+    row_writes: HashMap<(&'static str, State), Statement>,
     foreseen: Foreseen,
     growth: Growth,
     is_leader: bool,
@@ -162,7 +162,7 @@ impl Postgres {
             tag: address.tag.clone(),
             role,
             statements: HashMap::new(),
-            inserts: HashMap::new(),
+            row_writes: HashMap::new(),
             foreseen: Foreseen::default(),
             growth: Growth::default(),
             is_leader: false,
@@ -214,14 +214,14 @@ impl Postgres {
     }
 
     /// The statement that writes rows of a table, given as a list for each column.
-    fn insert(&mut self, shape: &Shape) -> Result<Statement, StoreError> {
-        if let Some(statement) = self.inserts.get(shape.table()) {
+    fn row_write(&mut self, shape: &Shape, state: State) -> Result<Statement, StoreError> {
+        if let Some(statement) = self.row_writes.get(&(shape.table(), state)) {
             return Ok(statement.clone());
         }
         let found = self.prepared(&shape.select())?;
         let source = columns::source(found.columns().iter().map(Column::type_));
-        let statement = self.prepared(&shape.upsert_from(&source))?;
-        self.inserts.insert(shape.table(), statement.clone());
+        let statement = self.prepared(&shape.write_from(state, &source))?;
+        self.row_writes.insert((shape.table(), state), statement.clone());
         Ok(statement)
     }
 
@@ -294,17 +294,18 @@ impl Driver for Postgres {
         Ok(())
     }
 
-    fn write_rows(&mut self, shape: &Shape, values: &[Value<'_>]) -> Result<(), StoreError> {
+    fn write_rows(&mut self, shape: &Shape, state: State, values: &[Value<'_>]) -> Result<(), StoreError> {
         if values.is_empty() {
             return Ok(());
         }
-        let statement = self.insert(shape)?;
+        let statement = self.row_write(shape, state)?;
         self.growth.note(shape.table(), values.len());
         self.foreseen.forget();
         let width = shape.columns().len();
         for part in values.chunks(columns::ROWS_MAX * width) {
             let (statement, values) = (statement.clone(), columns::lists(part, width));
-            self.wire.later(Request::Write { statement, values, rows: None });
+            let rows = Some((part.len() / width) as u64);
+            self.wire.later(Request::Write { statement, values, rows });
         }
         Ok(())
     }
