@@ -26,7 +26,7 @@ const CROWDS: [u64; 3] = [8, 32, CLIENTS];
 /// How many servers share the database.
 const SERVERS: [usize; 2] = [1, 2];
 /// How many tasks wait to be claimed.
-const TASKS: u64 = 120_000;
+const TASKS: u64 = 160_000;
 /// How many rounds of slices count; one before them warms.
 const ROUNDS: usize = 3;
 /// How long a slice takes: `pgbench` takes whole seconds.

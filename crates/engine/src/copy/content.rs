@@ -7,7 +7,8 @@ use tenure_core::model::ids::Digest;
 use super::{CopyError, Side};
 use crate::store::driver::{Class, Driver, Row, StoreError, Value};
 use crate::store::queue::EVERY_READY;
-use crate::store::rows::{ROWS_MAX, Shape, insert_part};
+use crate::store::rows::insert_part;
+use crate::store::shape::{ROWS_MAX, Shape};
 
 /// How many rows travel at once.
 const PART_ROWS: usize = 8 * ROWS_MAX;

@@ -26,7 +26,7 @@ use crate::execute::make;
 use crate::restore::begin_epoch;
 use crate::store::driver::{Driver, StoreError};
 use crate::store::fill::fill_all;
-use crate::store::rows::Shape;
+use crate::store::shape::Shape;
 use crate::store::{fleet, floors, schema_known, tables};
 
 pub use error::CopyError;

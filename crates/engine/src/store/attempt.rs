@@ -8,7 +8,8 @@ use tenure_core::working_set::WorkingSet;
 use tenure_core::working_set::records::AttemptIndex;
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, Stored};
+use super::rows::{Lookup, Stored};
+use super::shape::Shape;
 
 static ATTEMPT: Shape = Shape::new(
     "attempt",

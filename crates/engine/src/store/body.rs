@@ -6,7 +6,8 @@ use tenure_core::model::time::WallTime;
 use tenure_core::secret::digest;
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, Stored};
+use super::rows::{Lookup, Stored};
+use super::shape::Shape;
 
 static BODY: Shape = Shape::new(
     "body",

@@ -8,7 +8,8 @@ use tenure_core::model::ids::{EventNumber, TaskId};
 use tenure_core::working_set::{Chosen, Completion, Landings};
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Shape, replace};
+use super::rows::replace;
+use super::shape::Shape;
 
 static COMPLETION: Shape = Shape::new("completion", &["task", "entry", "landed_in"], 1, 1);
 

@@ -11,8 +11,8 @@ use std::str::FromStr;
 use tenure_core::model::ids::EventNumber;
 use tenure_core::working_set::News;
 
-use super::rows::{Shape, State, in_sizes};
 use super::search::FullText;
+use super::shape::{Shape, State, in_sizes};
 
 /// A value of a statement. Placeholders are `$1`, `$2` … in the order in which they first appear.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use tenure_core::model::time::WallTime;
 use tenure_core::working_set::table::Table;
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, Stored};
+use super::rows::{Lookup, Stored};
+use super::shape::Shape;
 
 static ENTRY: Shape =
     Shape::new("entry", &["number", "task", "attempt", "kind", "principal", "at", "text", "data"], 1, 2);

@@ -8,7 +8,8 @@ use tenure_core::model::limits::PAGE_TEXT_BYTES;
 use tenure_core::model::time::WallTime;
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Shape, insert};
+use super::rows::insert;
+use super::shape::Shape;
 
 static EVENT: Shape = Shape::new("event", &["number", "kind", "project", "task", "body", "hash"], 1, 6);
 

@@ -5,7 +5,7 @@ use tenure_core::model::ids::{Epoch, EventNumber};
 use tenure_core::model::time::{FleetTime, WallTime};
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::Shape;
+use super::shape::Shape;
 
 static FLEET: Shape = Shape::new("fleet", &["id", "epoch", "time", "wall", "event", "head", "floor"], 1, 1);
 

@@ -7,7 +7,8 @@ use tenure_core::model::time::WallTime;
 use tenure_core::working_set::records::Side;
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, Stored};
+use super::rows::{Lookup, Stored};
+use super::shape::Shape;
 
 static DEPENDENCY: Shape = Shape::new("dependency", &["task", "kind", "on_task", "optional"], 3, 3);
 static BLOCKER: Shape = Shape::new(

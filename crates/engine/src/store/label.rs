@@ -8,7 +8,8 @@ use tenure_core::model::ids::ProjectKey;
 use tenure_core::model::task::{Body, LabelCount, Queue, Task};
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Shape, Stored, insert, remove};
+use super::rows::{Stored, insert, remove};
+use super::shape::Shape;
 
 static LABEL: Shape = Shape::new("label", &["task", "label", "project", "number"], 2, 4);
 /// All labels of a task, to be removed.

@@ -27,6 +27,7 @@ pub mod rows;
 pub mod search;
 pub mod seat;
 pub mod session;
+pub mod shape;
 pub mod sqlite;
 pub mod state;
 pub mod tables;

@@ -5,7 +5,8 @@ use tenure_core::model::project::{Binding, Project, Tally};
 use tenure_core::model::time::WallTime;
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, Stored};
+use super::rows::{Lookup, Stored};
+use super::shape::Shape;
 
 static PROJECT: Shape =
     Shape::new("project", &["key", "name", "policy", "revision", "tasks_issued", "created_at"], 1, 1);

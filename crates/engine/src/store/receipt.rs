@@ -5,7 +5,8 @@ use tenure_core::model::ids::Epoch;
 use tenure_core::model::time::WallTime;
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, Stored};
+use super::rows::{Lookup, Stored};
+use super::shape::Shape;
 
 static RECEIPT: Shape = Shape::new(
     "receipt",

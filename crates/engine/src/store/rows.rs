@@ -1,223 +1,13 @@
 //! How any kind of record is loaded and flushed: a few statements for many rows.
 //!
-//! A statement for many rows exists in a few sizes only, so that each is prepared once and stays in the
-//! connection's cache. A question of another size repeats its last key; a write is cut into the sizes.
+//! A question of another size than statements exist in repeats its last key; a write is cut into the sizes.
 
 use std::fmt::Write as _;
-use std::sync::OnceLock;
 
 use tenure_core::working_set::table::{Record, Table};
 
 use super::driver::{Driver, Fields, StoreError, Value, Values};
-
-/// Most rows or keys in one statement.
-pub const ROWS_MAX: usize = 64;
-
-/// The texts of a statement for 1, 2, 4 … 64 rows, each built when it is first used.
-struct Texts([OnceLock<String>; 7]);
-
-impl Texts {
-    const fn new() -> Self {
-        Self([const { OnceLock::new() }; 7])
-    }
-
-    fn get(&self, rows: usize, build: impl FnOnce() -> String) -> &str {
-        debug_assert!(rows.is_power_of_two() && rows <= ROWS_MAX);
-        self.0[rows.trailing_zeros() as usize].get_or_init(build)
-    }
-}
-
-/// What is known of rows before they are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum State {
-    /// The store has none of their keys. One that it has fails the batch.
-    New,
-    /// The store has all of their keys.
-    Stored,
-    /// Nothing.
-    Unknown,
-}
-
-/// A table's columns as its noun reads and writes them.
-pub struct Shape {
-    table: &'static str,
-    columns: &'static [&'static str],
-    key: usize,
-    fixed: usize,
-    steady: usize,
-    inserts: Texts,
-    upserts: Texts,
-    steady_upserts: Texts,
-    deletes: Texts,
-}
-
-impl Shape {
-    /// A table whose first `key` columns identify a row, and whose first `fixed` columns never change: leaving
-    /// them out of an update spares the database their indexes. Where no column changes, rows are only appended
-    /// and a key that is there already fails the batch.
-    #[must_use]
-    pub const fn new(
-        table: &'static str,
-        columns: &'static [&'static str],
-        key: usize,
-        fixed: usize,
-    ) -> Self {
-        Self {
-            table,
-            columns,
-            key,
-            fixed,
-            steady: 0,
-            inserts: Texts::new(),
-            upserts: Texts::new(),
-            steady_upserts: Texts::new(),
-            deletes: Texts::new(),
-        }
-    }
-
-    /// The same for a table of which so many columns after the fixed ones are indexed and seldom change. A
-    /// database rewrites every index that an update mentions, also when nothing moves; so rows that probably stay
-    /// where they are in those indexes are updated without mentioning them.
-    #[must_use]
-    pub const fn with_steady(mut self, steady: usize) -> Self {
-        self.steady = steady;
-        self
-    }
-
-    /// The statement that writes so many rows, one of the sizes that statements exist in.
-    pub(super) fn write(&self, state: State, rows: usize) -> &str {
-        let source = || places(rows, self.columns.len());
-        match state {
-            State::New => self.inserts.get(rows, || self.insert_text(&source())),
-            State::Stored | State::Unknown => {
-                self.upserts.get(rows, || self.upsert_text(&source(), self.fixed))
-            }
-        }
-    }
-
-    /// The statement that writes the rows of a source, which has all columns in order.
-    pub(super) fn write_from(&self, state: State, source: &str) -> String {
-        let all = format!("SELECT * FROM {source}");
-        match state {
-            State::New => self.insert_text(&all),
-            State::Stored => self.update_from(source),
-            State::Unknown => self.upsert_text(&all, self.fixed),
-        }
-    }
-
-    /// Changes the rows that are there already, which spares the database to try whether each is.
-    fn update_from(&self, source: &str) -> String {
-        let changes: Vec<String> =
-            self.columns[self.fixed..].iter().map(|name| format!("{name} = given.{name}")).collect();
-        let keys: Vec<String> =
-            self.key().iter().map(|name| format!("{}.{name} = given.{name}", self.table)).collect();
-        format!(
-            "UPDATE {} SET {} FROM {source} AS given ({}) WHERE {}",
-            self.table,
-            changes.join(", "),
-            self.columns.join(", "),
-            keys.join(" AND ")
-        )
-    }
-
-    /// An upsert that changes only rows whose steady columns stay as they are.
-    fn steady_upsert(&self, rows: usize) -> &str {
-        let changing = self.fixed + self.steady;
-        self.steady_upserts.get(rows, || {
-            let mut sql = self.upsert_text(&places(rows, self.columns.len()), changing);
-            for (index, name) in self.columns[self.fixed..changing].iter().enumerate() {
-                let and = if index == 0 { "WHERE" } else { "AND" };
-                let _ = write!(sql, " {and} {}.{name} = excluded.{name}", self.table);
-            }
-            sql
-        })
-    }
-
-    fn insert_text(&self, source: &str) -> String {
-        format!("INSERT INTO {} ({}) {source}", self.table, self.columns.join(", "))
-    }
-
-    fn upsert_text(&self, source: &str, changing: usize) -> String {
-        let mut sql = self.insert_text(source);
-        let key = self.columns[..self.key].join(", ");
-        let changing: Vec<String> =
-            self.columns[changing..].iter().map(|name| format!("{name} = excluded.{name}")).collect();
-        if !changing.is_empty() {
-            let _ = write!(sql, " ON CONFLICT ({key}) DO UPDATE SET {}", changing.join(", "));
-        }
-        sql
-    }
-
-    fn delete(&self, rows: usize) -> &str {
-        self.deletes.get(rows, || {
-            let mut sql = format!("DELETE FROM {} WHERE ", self.table);
-            if self.key == 1 {
-                let keys: Vec<String> = (1..=rows).map(|row| format!("${row}")).collect();
-                let _ = write!(sql, "{} IN ({})", self.columns[0], keys.join(", "));
-                return sql;
-            }
-            for row in 0..rows {
-                sql.push_str(if row == 0 { "(" } else { " OR (" });
-                for (index, name) in self.columns[..self.key].iter().enumerate() {
-                    let and = if index == 0 { "" } else { " AND " };
-                    let _ = write!(sql, "{and}{name} = ${}", row * self.key + index + 1);
-                }
-                sql.push(')');
-            }
-            sql
-        })
-    }
-
-    /// All columns, in order.
-    #[must_use]
-    pub fn columns(&self) -> &'static [&'static str] {
-        self.columns
-    }
-
-    /// The table.
-    #[must_use]
-    pub fn table(&self) -> &'static str {
-        self.table
-    }
-
-    /// The columns that identify a row.
-    #[must_use]
-    pub fn key(&self) -> &'static [&'static str] {
-        &self.columns[..self.key]
-    }
-
-    /// `SELECT` with all columns, up to and with the table's name.
-    #[must_use]
-    pub fn select(&self) -> String {
-        format!("SELECT {} FROM {}", self.columns.join(", "), self.table)
-    }
-
-    /// The question for every row, in an order that is the same in every database.
-    #[must_use]
-    pub fn every(&self) -> String {
-        format!("{} ORDER BY {}", self.select(), self.key().join(", "))
-    }
-
-    /// The question for how many rows there are.
-    #[must_use]
-    pub fn count(&self) -> String {
-        format!("SELECT count(*) FROM {}", self.table)
-    }
-}
-
-/// `VALUES ($1, $2), ($3, $4) …`.
-fn places(rows: usize, width: usize) -> String {
-    let mut sql = String::from("VALUES ");
-    for row in 0..rows {
-        sql.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 0..width {
-            let comma = if column == 0 { "" } else { ", " };
-            let _ = write!(sql, "{comma}${}", row * width + column + 1);
-        }
-        sql.push(')');
-    }
-    sql
-}
+use super::shape::{ROWS_MAX, Shape, State, Texts, in_sizes, places};
 
 /// A question for the rows whose columns have one of several values.
 pub struct Lookup {
@@ -413,12 +203,12 @@ pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(),
     let shape = R::shape();
     let (mut gone, mut new) = (Values::default(), Values::default());
     let (mut moved, mut steady) = (Values::default(), Values::default());
-    let has_steady = shape.steady > 0 && driver.moves_what_an_update_mentions();
+    let has_steady = shape.has_steady() && driver.moves_what_an_update_mentions();
     for (key, row) in table.dirty() {
         match row {
             Some(row) if !table.was_stored(key) => row.write(&mut new),
             // Taken away and put back.
-            Some(_) if shape.fixed == shape.columns.len() => {}
+            Some(_) if !shape.can_change() => {}
             Some(row) if !has_steady || row.has_moved() => row.write(&mut moved),
             Some(row) => row.write(&mut steady),
             None => R::write_key(key, &mut gone),
@@ -426,7 +216,7 @@ pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(),
     }
     remove(driver, shape, &gone)?;
     driver.write_rows(shape, State::Stored, &moved.0)?;
-    in_sizes(&steady.0, shape.columns.len(), |rows, values| {
+    in_sizes(&steady.0, shape.columns().len(), |rows, values| {
         let written = driver.execute(shape.steady_upsert(rows), values)?;
         if written < rows as u64 {
             driver.execute(shape.write(State::Stored, rows), values)?;
@@ -438,7 +228,7 @@ pub fn flush<R: Stored>(driver: &mut dyn Driver, table: &Table<R>) -> Result<(),
 
 /// Removes the rows of keys whose values stand one after the other.
 pub fn remove(driver: &mut dyn Driver, shape: &Shape, keys: &Values<'_>) -> Result<(), StoreError> {
-    in_sizes(&keys.0, shape.key, |rows, values| driver.write(shape.delete(rows), values, None))
+    in_sizes(&keys.0, shape.key().len(), |rows, values| driver.write(shape.delete(rows), values, None))
 }
 
 /// Writes rows that the store does not have, whose values stand one after the other.
@@ -455,7 +245,7 @@ pub fn replace(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Res
 /// so that nothing piles up on the way to it.
 pub fn insert_part(driver: &mut dyn Driver, shape: &Shape, rows: &[Value<'_>]) -> Result<(), StoreError> {
     let mut left = rows.len();
-    in_sizes(rows, shape.columns.len(), |rows, values| {
+    in_sizes(rows, shape.columns().len(), |rows, values| {
         left -= values.len();
         let sql = shape.write(State::New, rows);
         if left > 0 {
@@ -468,80 +258,17 @@ pub fn insert_part(driver: &mut dyn Driver, shape: &Shape, rows: &[Value<'_>]) -
     })
 }
 
-/// Cuts rows into the sizes that statements exist in, the largest first.
-pub(super) fn in_sizes(
-    values: &[Value<'_>],
-    width: usize,
-    mut run: impl FnMut(usize, &[Value<'_>]) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let mut left = values;
-    while !left.is_empty() {
-        let rows = left.len() / width;
-        let size = ROWS_MAX.min(1 << rows.ilog2());
-        let (now, later) = left.split_at(size * width);
-        run(size, now)?;
-        left = later;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    static SHAPE: Shape = Shape::new("pair", &["a", "b", "c"], 2, 2);
-    static LOOKUP: Lookup = Lookup::new(&SHAPE, &["a", "b"], "c = 1");
-
     #[test]
-    fn steady_columns_are_compared_instead_of_written() {
-        static STEADY: Shape = Shape::new("t", &["id", "fixed", "stage", "x"], 1, 2).with_steady(1);
-        assert_eq!(
-            STEADY.steady_upsert(1),
-            "INSERT INTO t (id, fixed, stage, x) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (id) DO UPDATE SET x = excluded.x WHERE t.stage = excluded.stage"
-        );
-        assert!(STEADY.write(State::Stored, 1).ends_with("SET stage = excluded.stage, x = excluded.x"));
-    }
-
-    #[test]
-    fn statements_number_their_placeholders_in_order() {
-        assert_eq!(
-            SHAPE.write(State::Unknown, 2),
-            "INSERT INTO pair (a, b, c) VALUES ($1, $2, $3), ($4, $5, $6) ON CONFLICT (a, b) DO UPDATE SET c = excluded.c"
-        );
-        assert_eq!(SHAPE.write(State::New, 1), "INSERT INTO pair (a, b, c) VALUES ($1, $2, $3)");
-        static ONE: Shape = Shape::new("one", &["a", "b"], 1, 1);
-        assert_eq!(ONE.delete(2), "DELETE FROM one WHERE a IN ($1, $2)");
-        assert_eq!(SHAPE.delete(2), "DELETE FROM pair WHERE (a = $1 AND b = $2) OR (a = $3 AND b = $4)");
+    fn a_question_numbers_its_placeholders_in_order() {
+        static SHAPE: Shape = Shape::new("pair", &["a", "b", "c"], 2, 2);
+        static LOOKUP: Lookup = Lookup::new(&SHAPE, &["a", "b"], "c = 1");
         assert_eq!(
             LOOKUP.text(2),
             "SELECT a, b, c FROM pair WHERE (a, b) IN (VALUES ($1, $2), ($3, $4)) AND c = 1"
         );
-    }
-
-    #[test]
-    fn rows_of_a_source_are_inserted_changed_or_either() {
-        assert_eq!(SHAPE.write_from(State::New, "rows"), "INSERT INTO pair (a, b, c) SELECT * FROM rows");
-        assert_eq!(
-            SHAPE.write_from(State::Stored, "rows"),
-            "UPDATE pair SET c = given.c FROM rows AS given (a, b, c) WHERE pair.a = given.a AND pair.b = given.b"
-        );
-        assert_eq!(
-            SHAPE.write_from(State::Unknown, "rows"),
-            "INSERT INTO pair (a, b, c) SELECT * FROM rows ON CONFLICT (a, b) DO UPDATE SET c = excluded.c"
-        );
-    }
-
-    #[test]
-    fn a_write_is_cut_into_known_sizes() {
-        let values = vec![Value::Null; 2 * 135];
-        let mut sizes = Vec::new();
-        in_sizes(&values, 2, |rows, chunk| {
-            assert_eq!(chunk.len(), rows * 2);
-            sizes.push(rows);
-            Ok(())
-        })
-        .expect("nothing fails");
-        assert_eq!(sizes, [64, 64, 4, 2, 1]);
     }
 }

@@ -4,7 +4,8 @@ use tenure_core::model::session::{Principal, Served, Session};
 use tenure_core::model::time::{FleetTime, WallTime};
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, Stored};
+use super::rows::{Lookup, Stored};
+use super::shape::Shape;
 
 static PRINCIPAL: Shape = Shape::new("principal", &["name", "kind", "created_at"], 1, 1);
 static SESSION: Shape = Shape::new(

@@ -8,7 +8,8 @@ use tenure_core::model::project::{Binding, Project, Tally};
 use tenure_core::model::session::{Principal, Served, Session};
 use tenure_core::model::task::{Alias, Blocker, Body, Task};
 
-use super::rows::{Shape, Stored};
+use super::rows::Stored;
+use super::shape::Shape;
 use super::{event, fleet};
 
 /// All of them, each after those that its rows refer to.

@@ -5,7 +5,8 @@ use tenure_core::model::task::{Priority, Queue, Reservation, Task};
 use tenure_core::model::time::{FleetTime, WallTime};
 
 use super::driver::{Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, Stored};
+use super::rows::{Lookup, Stored};
+use super::shape::Shape;
 
 static TASK: Shape = Shape::new(
     "task",

@@ -482,20 +482,17 @@ fn a_row_that_moved_in_a_seldom_changed_index_is_written_all_the_same() {
             set.attempts.put(attempt(2, 1, true, 70_000));
         });
         // A finished task comes back, beside a new one and one that stays; an attempt is renewed.
-        let reopened = task(1, 2, 5);
+        let tasks = [task(1, 2, 5), task(3, 2, 1)];
         let renewed = attempt(2, 1, true, 80_000);
         let mut set = empty(&mut world);
-        let seen = [Need::Task(id(1)), Need::Attempt(renewed.id.clone())];
-        ask(&mut world, &mut set, seen.to_vec());
-        set.tasks.put(reopened.clone());
-        set.tasks.put(task(3, 2, 1));
+        ask(&mut world, &mut set, vec![Need::Task(id(1)), Need::Attempt(renewed.id.clone())]);
+        tasks.iter().cloned().for_each(|task| set.tasks.put(task));
         set.attempts.put(renewed.clone());
         world.flush(&set);
         let mut set = empty(&mut world);
         let all = Page::Tasks { project: key(), queues: Queue::ALL.to_vec(), after: 0, count: 9 };
         ask(&mut world, &mut set, vec![Need::Page(all), Need::CurrentAttemptsIn(key())]);
-        assert_eq!(set.task(&id(1)), Ok(Some(reopened.clone())));
-        assert_eq!(set.task(&id(3)), Ok(Some(task(3, 2, 1))));
+        assert_eq!(tasks.each_ref().map(|task| set.task(&task.id)), tasks.clone().map(|task| Ok(Some(task))));
         assert_eq!(set.current_attempts_in(&key()), Ok(vec![renewed.clone()]));
         assert_eq!(world.number("SELECT count(*) FROM task WHERE stage = 0"), 3);
         assert_eq!(world.number("SELECT stops_at FROM attempt"), 80_000);

@@ -16,7 +16,7 @@ use tenure_engine::store::driver::{Class, Driver, Each, Role, StoreError, Value 
 use tenure_engine::store::folder::FolderError;
 use tenure_engine::store::postgres::Postgres;
 use tenure_engine::store::postgres::address::Address;
-use tenure_engine::store::rows::State;
+use tenure_engine::store::shape::State;
 use tenure_engine::store::{event, fleet};
 use tenure_engine::{Command, Engine, Failure, OpenError, Options};
 

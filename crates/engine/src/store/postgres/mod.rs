@@ -29,9 +29,9 @@ use self::growth::Growth;
 use self::value::{Argument, PostgresRow};
 use self::wire::{Request, Wire};
 use super::driver::{Class, Driver, Each, Patience, Role, StoreError, Value};
-use super::rows::{Shape, State};
 use super::schema_known;
 use super::search::{FullText, tsvector};
+use super::shape::{Shape, State};
 
 /// Prepared statements that a connection keeps.
 const STATEMENTS: usize = 512;

@@ -20,7 +20,8 @@ use tenure_core::search::words::folded;
 use tenure_core::working_set::Found;
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Lookup, Shape, insert, remove};
+use super::rows::{Lookup, insert, remove};
+use super::shape::Shape;
 
 static PASSAGE: Shape = Shape::new("passage", &["id", "task", "entry"], 1, 3);
 /// The passages of bodies.
