@@ -30,11 +30,13 @@ pub struct Authority {
     folder: tempfile::TempDir,
 }
 
-/// A server's certificate and its key.
-#[derive(Debug)]
-pub(crate) struct Identity {
-    pub(crate) certificate: PathBuf,
-    pub(crate) key: PathBuf,
+/// A server's certificate and its key, both in PEM.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// The certificate's file.
+    pub certificate: PathBuf,
+    /// The key's file.
+    pub key: PathBuf,
 }
 
 impl Authority {
@@ -60,13 +62,19 @@ impl Authority {
 
     /// A certificate for the server of a host name, in a folder that whoever runs the server can read.
     pub(crate) fn identity(&self, host: &str, folder: &Path) -> Result<Identity, String> {
+        let identity = self.certify(&format!("DNS:{host}"), folder)?;
+        hand_over(&identity.key)?;
+        Ok(identity)
+    }
+
+    /// A certificate in a folder for a server of these names, such as `DNS:localhost,IP:127.0.0.1`. Its key is private.
+    pub fn certify(&self, names: &str, folder: &Path) -> Result<Identity, String> {
         let identity = self.identity_in(folder, "server");
         let (certificate, key) = (self.certificate(), self.file("ca.key"));
         let signed: [&Path; 4] = [Path::new("-CA"), &certificate, Path::new("-CAkey"), &key];
-        self.make("server", &format!("DNS:{host}"), &identity, &signed)?;
+        self.make("server", names, &identity, &signed)?;
         let private = Permissions::from_mode(0o600);
         fs::set_permissions(&identity.key, private).map_err(|error| error.to_string())?;
-        hand_over(&identity.key)?;
         Ok(identity)
     }
 

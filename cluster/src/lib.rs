@@ -16,7 +16,7 @@ mod server;
 mod standby;
 mod version;
 
-pub use authority::Authority;
+pub use authority::{Authority, Identity};
 pub use patroni::Patroni;
 pub use place::Place;
 pub use pooler::{Lending, Pooler};

@@ -57,6 +57,9 @@ pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// What agents are told about working here, below the API.
 pub const INSTRUCTIONS: &str = "/instructions";
 
+/// How somebody whom a server does not know gets in, below the API: the one text that it tells everybody.
+pub const HELP: &str = "/help";
+
 /// The private daemon's socket in its folder.
 pub const SOCKET: &str = "tenure.sock";
 /// The file beside the database that says which fleet was founded there. An empty database beside it is a loss, not a

@@ -3,7 +3,8 @@
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::{
-    CROWD_REFUSALS, FENCE_REFUSALS, READ_REFUSALS, SESSION_REFUSALS, SHARED_REFUSALS, WRITE_REFUSALS,
+    CROWD_REFUSALS, FENCE_REFUSALS, NETWORK_REFUSALS, READ_REFUSALS, SESSION_REFUSALS, SHARED_REFUSALS,
+    WRITE_REFUSALS,
 };
 
 use super::{GENERATED, Pages, operations, table};
@@ -60,6 +61,9 @@ fn page(code: Code, entries: &[Entry]) -> String {
 fn returned_by(code: Code, entries: &[Entry]) -> String {
     if SHARED_REFUSALS.contains(&code) {
         return "Every operation.\n".to_owned();
+    }
+    if NETWORK_REFUSALS.contains(&code) {
+        return "Every request by the network, whatever it asks for. On the socket, none.\n".to_owned();
     }
     let mut text = String::new();
     let mut group = |codes: &[Code], sentence: &str| {

@@ -1,22 +1,25 @@
 //! `tenure serve`: the daemon itself.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tenure_client::place;
 use tenure_core::model::limits::Durations;
 use tenure_engine::store::postgres::address::Address;
-use tenure_server::daemon;
+use tenure_server::daemon::network::{Files, Network};
+use tenure_server::{daemon, http};
 
 use crate::context::Context;
 use crate::environment::variable;
 use crate::stop::{Stop, usage};
 
-/// Serve a store on a socket in a folder
+/// Serve a store on a socket in a folder, and on the network
 ///
 /// The first command that needs the daemon of this machine's own store starts it, so this is seldom typed for that one.
-/// It is for a fleet whose store is in PostgreSQL: every server that names the same database serves the same fleet. It
-/// says in one line of JSON that it is ready, or why it cannot be.
+/// It is for a fleet whose store is in PostgreSQL: every server that names the same database serves the same fleet. And
+/// with --listen it is for a team: other machines reach the server over TLS. It says in one line of JSON that it is ready,
+/// or why it cannot be.
 #[derive(clap::Args)]
 pub struct Serve {
     /// Leave the terminal and outlive it, as the daemon that a command starts does
@@ -33,7 +36,69 @@ pub struct Serve {
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
     #[command(flatten)]
+    outside: Outside,
+    #[command(flatten)]
     shorter: Shorter,
+}
+
+/// How it listens on the network.
+#[derive(clap::Args)]
+struct Outside {
+    /// Listen on this address and port too; repeatable. TENURE_LISTEN when absent, with commas between several
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
+    listen: Vec<SocketAddr>,
+    /// The certificate to show there, with those that lead to its authority, in PEM; without it only loopback addresses are
+    /// listened on
+    #[arg(long, value_name = "FILE", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// Its private key in PEM, which nobody else may read
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+    /// A name that callers reach this server by, besides its addresses; repeatable
+    #[arg(long, value_name = "NAME")]
+    host: Vec<http::HostName>,
+    /// An origin whose web pages may call this server, besides its own; repeatable
+    #[arg(long, value_name = "URL")]
+    origin: Vec<http::Origin>,
+    /// A proxy whose X-Forwarded-For is believed; repeatable
+    #[arg(long, value_name = "ADDRESS[/BITS]")]
+    trusted_proxy: Vec<http::Block>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.trim().parse().map_err(|_| "it is no address with a port, such as 127.0.0.1:7070 or [::]:7070")
+}
+
+impl Outside {
+    /// The network that was asked for. A daemon that a command starts for itself opens no port, whatever its environment
+    /// says.
+    fn network(self, private: bool) -> Result<Network, Stop> {
+        let mut listen = self.listen;
+        let named = variable("TENURE_LISTEN").filter(|named| !named.is_empty() && !private);
+        if let (Some(named), true) = (named, listen.is_empty()) {
+            let wrong = |why| usage(format!("TENURE_LISTEN is {named:?}: {why}"), "correct it, or unset it");
+            listen = named.split(',').map(address).collect::<Result<_, _>>().map_err(wrong)?;
+        }
+        let without = [
+            ("--certificate", self.certificate.is_some()),
+            ("--host", !self.host.is_empty()),
+            ("--origin", !self.origin.is_empty()),
+            ("--trusted-proxy", !self.trusted_proxy.is_empty()),
+        ];
+        if let (true, Some((option, _))) = (listen.is_empty(), without.iter().find(|(_, given)| *given)) {
+            let detail = format!("{option} is of no use to a server that only listens on its socket");
+            return Err(usage(detail, "name an address with --listen"));
+        }
+        let files = self.certificate.zip(self.key);
+        Ok(Network {
+            listen,
+            certificate: files.map(|(certificate, key)| Files { certificate, key }),
+            hosts: self.host,
+            origins: self.origin,
+            proxies: self.trusted_proxy,
+            ..Network::default()
+        })
+    }
 }
 
 /// Durations for the demo and tests. Nobody else has a reason to change them.
@@ -75,6 +140,10 @@ pub fn run(serve: Serve, context: &Context) -> ExitCode {
     if [durations.lease_ms_min, durations.lease_ms_default, durations.presence_ms].iter().any(|ms| *ms < 1) {
         return context.screen.end(Err(usage("a duration is not positive", "leave it out")));
     }
+    let network = match serve.outside.network(serve.private) {
+        Ok(network) => network,
+        Err(stop) => return context.screen.end(Err(stop)),
+    };
     let database = match database(serve.database, serve.password_file.as_deref()) {
         Ok(database) => database,
         Err(stop) => return context.screen.end(Err(stop)),
@@ -85,6 +154,7 @@ pub fn run(serve: Serve, context: &Context) -> ExitCode {
             options.detach = serve.private;
             options.engine.durations = durations;
             options.engine.database = database;
+            options.network = network;
             daemon::serve(&folder, &options)
         }
         Err(failure) => context.screen.end(Err(failure.into())),

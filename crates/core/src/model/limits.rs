@@ -93,6 +93,27 @@ pub const AT_LEAST_LOOK_MS: u64 = 500;
 /// Most commands waiting for the writer; beyond that a caller is told to come back.
 pub const QUEUE_COMMANDS: usize = 4096;
 
+/// Most connections by the network at once; further callers wait in the queues of the addresses. The socket has its own.
+pub const NETWORK_CONNECTIONS: usize = 1024;
+/// Most of them from one address: one IPv4 address or the 64 bits of an IPv6 network. A trusted proxy has no such limit.
+pub const NETWORK_CONNECTIONS_PER_ADDRESS: usize = 256;
+/// Largest head of a request by the network, in bytes.
+pub const NETWORK_HEAD_BYTES: usize = 32 * 1024;
+/// Most headers of a request by the network.
+pub const NETWORK_HEADERS: usize = 64;
+/// How long a TLS handshake may take, in milliseconds.
+pub const NETWORK_HANDSHAKE_MS: u64 = 10_000;
+/// How long a connection by the network may be silent before and within a request's headers, in milliseconds.
+pub const NETWORK_HEADERS_MS: u64 = 30_000;
+/// How long a caller by the network may take nothing of its answer, in milliseconds.
+pub const NETWORK_WRITE_MS: u64 = 30_000;
+/// How often an address may ask in a row without being known. Then it waits.
+pub const UNKNOWN_BURST: u32 = 30;
+/// After how long an address that is not known may ask once more, in milliseconds.
+pub const UNKNOWN_EVERY_MS: u64 = 2_000;
+/// Most addresses that are remembered for having asked without being known.
+pub const UNKNOWN_ADDRESSES: usize = 4096;
+
 /// How long a lease lasts unless the project says otherwise, in milliseconds.
 pub const LEASE_MS_DEFAULT: i64 = 10 * 60_000;
 /// Shortest lease a project may set, in milliseconds.

@@ -102,6 +102,18 @@ codes! {
     PeerRefused = "peer_refused", 403, 5, false,
         "The caller runs as another user of the operating system.",
         "Call as the user who owns the store.";
+    Unauthenticated = "unauthenticated", 401, 5, false,
+        "The server does not know who is asking.",
+        "Show your human the steps of the message: they ask whoever runs the server for a token.";
+    HostRefused = "host_refused", 421, 5, false,
+        "The request names a host that this server does not answer to.",
+        "Use a name that the server goes by, or let whoever runs it add this one: `tenure serve --host NAME`.";
+    OriginRefused = "origin_refused", 403, 5, false,
+        "The request comes from a web page of another origin.",
+        "Let whoever runs the server allow that origin, if it is to be trusted: `tenure serve --origin URL`.";
+    RateLimited = "rate_limited", 429, 2, true,
+        "Too many requests have come from this address.",
+        "Wait as long as the message says, and send the same request again.";
     NotHolder = "not_holder", 403, 6, false,
         "The caller does not hold this attempt.",
         "Stop changing this work; claim it anew if it is free.";

@@ -114,6 +114,9 @@ pub struct Spec {
 /// Refusals that any operation can return.
 pub const SHARED_REFUSALS: &[Code] =
     &[Code::InvalidInput, Code::CannotTell, Code::ProtocolMismatch, Code::PeerRefused];
+/// Refusals of a server on the network, before anything but the head of a request is looked at.
+pub const NETWORK_REFUSALS: &[Code] =
+    &[Code::Unauthenticated, Code::HostRefused, Code::OriginRefused, Code::RateLimited];
 /// Refusals that any operation of a session can return.
 pub const SESSION_REFUSALS: &[Code] =
     &[Code::SessionRequired, Code::SessionUnknown, Code::SessionClosed, Code::EpochChanged];

@@ -6,17 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::Response;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::network;
 use super::patient::Patient;
-use crate::http::peer_refused;
+use crate::http::{App, peer_refused, router};
 
 /// Most connections at once; further callers wait in the socket's queue.
 const CONNECTIONS: usize = 1024;
@@ -29,38 +34,101 @@ const HEAD_BYTES: usize = 64 * 1024;
 /// How often it is checked that the folder and the socket are still there.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
+/// Where connections come from.
+pub(super) trait Source: Send + Sync + 'static {
+    /// A connection, with what is known of its other end.
+    type Stream: Send;
+
+    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Source for UnixListener {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<UnixStream> {
+        Ok(Self::accept(self).await?.0)
+    }
+}
+
+/// What a daemon listens on.
+pub(super) struct Listeners {
+    pub(super) socket: std::os::unix::net::UnixListener,
+    pub(super) network: Option<network::Open>,
+}
+
 /// Answers until it is asked to stop or the socket is lost, then finishes what was asked. Returns what `going` gave
 /// at the moment when no further connection was taken.
 pub(super) async fn serve<T>(
-    listener: std::os::unix::net::UnixListener,
-    router: Router,
-    stop: &watch::Sender<bool>,
+    listeners: Listeners,
+    app: Arc<App>,
     signals: bool,
     finish: Duration,
     still_ours: impl Fn() -> bool,
     going: impl FnOnce() -> T,
 ) -> io::Result<T> {
-    let listener = UnixListener::from_std(listener)?;
-    let connections = Arc::new(Semaphore::new(CONNECTIONS));
-    let graceful = GracefulShutdown::new();
-    let own = rustix::process::geteuid().as_raw();
+    let graceful = Arc::new(GracefulShutdown::new());
+    let stop = app.stop();
     let mut stopping = stop.subscribe();
-    let mut check = tokio::time::interval(CHECK_EVERY);
+    let outside = match listeners.network {
+        Some(network) => network.serve(app.clone(), &graceful, &stopping)?,
+        None => Vec::new(),
+    };
+    let socket = UnixListener::from_std(listeners.socket)?;
+    let (own, router, watched) = (rustix::process::geteuid().as_raw(), router(app.clone()), graceful.clone());
+    let inside = move |stream, permit| {
+        let stream = Patient::new(stream, WRITE_TIMEOUT);
+        converse(stream, own, permit, router.clone(), watched.watcher())
+    };
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let inside = tokio::spawn(take(socket, room, stopping.clone(), inside));
     if signals {
         tokio::spawn(stop_on_signal(stop.clone()));
     }
+    let mut check = tokio::time::interval(CHECK_EVERY);
     loop {
         tokio::select! {
-            _ = stopping.wait_for(|stop| *stop) => break,
+            () = asked_to_stop(&mut stopping) => break,
             _ = check.tick() => if !still_ours() {
                 tracing::warn!("the folder, the socket or the database is no longer ours, or the disk failed");
                 break;
             },
-            accepted = accept(&listener, &connections) => match accepted {
-                Ok((stream, permit)) => {
-                    let stream = Patient::new(stream, WRITE_TIMEOUT);
-                    tokio::spawn(converse(stream, own, permit, router.clone(), graceful.watcher()));
-                }
+        }
+    }
+    // Whoever waits or follows hears that there is nothing more to come, and no further connection is taken.
+    stop.send_replace(true);
+    let inside = inside.await;
+    let mut kept = Vec::new();
+    for listener in outside {
+        kept.push(listener.await);
+    }
+    let held = going();
+    drop((inside, kept));
+    let graceful = Arc::into_inner(graceful).expect("whoever took connections has ended");
+    if tokio::time::timeout(finish, graceful.shutdown()).await.is_err() {
+        tracing::warn!("requests were still in flight when the time to finish was over");
+    }
+    Ok(held)
+}
+
+/// Waits until the daemon is asked to stop.
+pub(super) async fn asked_to_stop(stopping: &mut watch::Receiver<bool>) {
+    // Who could ask is gone with the daemon.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+/// Takes connections until it is asked to stop, as many at once as there is room for. Returns the source: until that is
+/// dropped, whoever comes late waits in its queue.
+pub(super) async fn take<S: Source, C: Future<Output = ()> + Send + 'static>(
+    source: S,
+    room: Arc<Semaphore>,
+    mut stopping: watch::Receiver<bool>,
+    converse: impl Fn(S::Stream, OwnedSemaphorePermit) -> C + Send,
+) -> S {
+    loop {
+        tokio::select! {
+            () = asked_to_stop(&mut stopping) => return source,
+            accepted = accept(&source, &room) => match accepted {
+                Ok((stream, permit)) => drop(tokio::spawn(converse(stream, permit))),
                 Err(error) => {
                     // Out of descriptors, for example: what is open now will close.
                     tracing::warn!(%error, "a connection could not be taken");
@@ -69,46 +137,51 @@ pub(super) async fn serve<T>(
             },
         }
     }
-    let held = going();
-    // Whoever waits or follows hears that there is nothing more to come.
-    stop.send_replace(true);
-    drop(listener);
-    if tokio::time::timeout(finish, graceful.shutdown()).await.is_err() {
-        tracing::warn!("requests were still in flight when the time to finish was over");
-    }
-    Ok(held)
 }
 
-async fn accept(
-    listener: &UnixListener,
-    connections: &Arc<Semaphore>,
-) -> io::Result<(UnixStream, OwnedSemaphorePermit)> {
-    let permit = connections.clone().acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, permit))
+async fn accept<S: Source>(
+    source: &S,
+    room: &Arc<Semaphore>,
+) -> io::Result<(S::Stream, OwnedSemaphorePermit)> {
+    let permit = room.clone().acquire_owned().await.map_err(io::Error::other)?;
+    Ok((source.accept().await?, permit))
 }
 
 /// Serves one connection. Somebody who runs as another user hears why, whatever was asked.
-async fn converse(stream: Patient, own: u32, permit: OwnedSemaphorePermit, router: Router, watcher: Watcher) {
+async fn converse(
+    stream: Patient<UnixStream>,
+    own: u32,
+    permit: OwnedSemaphorePermit,
+    router: Router,
+    watcher: Watcher,
+) {
     let peer = stream.inner().peer_cred().map(|credentials| credentials.uid());
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT).max_buf_size(HEAD_BYTES);
-    let io = TokioIo::new(stream);
-    let ended = match peer {
+    match peer {
         Ok(peer) if admits(own, peer) => {
-            watcher.watch(http.serve_connection(io, TowerToHyperService::new(router))).await
+            speak(&http, stream, TowerToHyperService::new(router), watcher).await;
         }
         Ok(_) | Err(_) => {
             tracing::warn!("a caller that runs as another user was refused");
             http.keep_alive(false);
             let refuse = service_fn(|_| async { Ok::<_, Infallible>(peer_refused()) });
-            watcher.watch(http.serve_connection(io, refuse)).await
+            speak(&http, stream, refuse, watcher).await;
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
     }
     drop(permit);
+}
+
+/// Answers on a connection until it ends.
+pub(super) async fn speak<I, S>(http: &http1::Builder, stream: I, service: S, watcher: Watcher)
+where
+    I: AsyncRead + AsyncWrite + Unpin + 'static,
+    S: Service<Request<Incoming>, Response = Response, Error = Infallible>,
+{
+    let conversation = http.serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(conversation).await {
+        tracing::debug!(%error, "a connection ended early");
+    }
 }
 
 /// The store is one user's own. Not even root calls as somebody else.
@@ -144,7 +217,7 @@ mod tests {
     }
 
     /// A caller that has asked, and the daemon's end of its connection.
-    fn asked(write_timeout: Duration) -> (Blocking, Patient) {
+    fn asked(write_timeout: Duration) -> (Blocking, Patient<UnixStream>) {
         let (mut client, server) = Blocking::pair().expect("two ends");
         let request = b"GET /api/v1/stats HTTP/1.1\r\nHost: tenure\r\nConnection: close\r\n\r\n";
         client.write_all(request).expect("the socket holds a request");

@@ -9,6 +9,7 @@
 mod folder;
 mod listen;
 mod log;
+pub mod network;
 mod patient;
 mod report;
 mod socket;
@@ -25,8 +26,10 @@ use tenure_engine::store::folder::FolderError;
 use tenure_engine::{Engine, OpenError};
 use tokio::sync::watch;
 
-use crate::http::{App, router};
+use crate::http::App;
 
+use listen::Listeners;
+use network::Network;
 pub use report::{Failed, Running};
 use socket::{Listening, Present};
 
@@ -49,6 +52,8 @@ pub struct Options {
     pub log: Option<String>,
     /// How the store is opened: the demo and tests shorten durations.
     pub engine: tenure_engine::Options,
+    /// How it listens on the network, if it does.
+    pub network: Network,
 }
 
 impl Options {
@@ -66,7 +71,10 @@ pub fn serve(folder: &Path, options: &Options) -> ExitCode {
         let _ = rustix::process::setsid();
     }
     let engine = tenure_engine::Options { upgrading: report::upgrading, ..options.engine.clone() };
-    let started = prepare(folder, options).and_then(|folder| start(&folder, &engine));
+    let started = prepare(folder, options).and_then(|folder| {
+        let started = start(&folder, &engine)?;
+        on_the_network(started, &options.network)
+    });
     let started = match started {
         Ok(Started::Daemon(daemon)) => daemon,
         Ok(Started::AlreadyRunning(running)) => {
@@ -85,6 +93,18 @@ pub fn serve(folder: &Path, options: &Options) -> ExitCode {
     match started.listen_for_signals().run() {
         Ended::Closed => ExitCode::SUCCESS,
         Ended::StoreLost | Ended::Unconfirmed | Ended::Unfinished => ExitCode::FAILURE,
+    }
+}
+
+/// Lets a daemon that was started listen on the network as well. One that was there before cannot be told to.
+fn on_the_network(started: Started, network: &Network) -> Result<Started, Failed> {
+    match started {
+        started if network.listen.is_empty() => Ok(started),
+        Started::Daemon(daemon) => Ok(Started::Daemon(Box::new(daemon.listening_on(network.clone())?))),
+        Started::AlreadyRunning(running) => Err(Failed::new(
+            format!("process {} serves this folder already, so nothing was changed", running.pid),
+            format!("end it (kill {}), and repeat the command at once", running.pid),
+        )),
     }
 }
 
@@ -108,6 +128,7 @@ pub struct Daemon {
     app: Arc<App>,
     folder: PathBuf,
     listening: Listening,
+    network: Option<network::Open>,
     signals: bool,
     finish: Duration,
 }
@@ -138,7 +159,8 @@ pub fn start(folder: &Path, options: &tenure_engine::Options) -> Result<Started,
         .map_err(|error| Failed::new(format!("the store cannot be read: {error}"), remedy_of(error.class)))?;
     let listening = socket::bind(&folder)?;
     tracing::info!(pid = std::process::id(), version = env!("CARGO_PKG_VERSION"), "ready");
-    Ok(Started::Daemon(Box::new(Daemon { app, folder, listening, signals: false, finish: FINISH_TIMEOUT })))
+    let daemon = Daemon { app, folder, listening, network: None, signals: false, finish: FINISH_TIMEOUT };
+    Ok(Started::Daemon(Box::new(daemon)))
 }
 
 /// A daemon that is going closes its socket first and its store last; so a store in use is worth a moment.
@@ -189,7 +211,16 @@ impl Daemon {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             socket: self.folder.join(wire::SOCKET),
+            listening: self.network.as_ref().map(network::Open::urls).unwrap_or_default(),
         }
+    }
+
+    /// Lets it listen on the network beside its socket.
+    pub fn listening_on(mut self, network: Network) -> Result<Self, Failed> {
+        let open = network::open(network)?;
+        tracing::info!(listening = ?open.urls(), "the network is listened on");
+        self.network = Some(open);
+        Ok(self)
     }
 
     /// Lets SIGTERM, SIGINT and SIGHUP stop it.
@@ -221,7 +252,7 @@ impl Daemon {
     /// Answers until it is asked to stop, its folder is gone or its socket is another's. What was asked before is
     /// finished first, for a bounded time.
     pub fn run(self) -> Ended {
-        let Self { app, folder, listening, signals, finish } = self;
+        let Self { app, folder, listening, network, signals, finish } = self;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(BLOCKING_THREADS)
@@ -230,7 +261,7 @@ impl Daemon {
             .build();
         let going = match runtime {
             Ok(runtime) => {
-                let listener = listening.listener;
+                let listeners = Listeners { socket: listening.listener, network };
                 let served = runtime.block_on(async {
                     let still_ours = || {
                         let engine = app.engine();
@@ -238,8 +269,7 @@ impl Daemon {
                         sound && socket::is_ours(&folder, listening.identity)
                     };
                     let going = || (going_lock(&folder), Instant::now() + finish);
-                    let router = router(app.clone());
-                    listen::serve(listener, router, app.stop(), signals, finish, still_ours, going).await
+                    listen::serve(listeners, app.clone(), signals, finish, still_ours, going).await
                 });
                 // A blocked thread must not keep a process that has answered everybody it could.
                 runtime.shutdown_timeout(CLOSE_TIMEOUT);

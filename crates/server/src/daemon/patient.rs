@@ -9,23 +9,22 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::UnixStream;
 use tokio::time::{Sleep, sleep};
 
 /// A stream whose writes fail when the peer took nothing for a while.
-pub(super) struct Patient {
-    stream: UnixStream,
+pub(super) struct Patient<S> {
+    stream: S,
     write_timeout: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
-    pub(super) fn new(stream: UnixStream, write_timeout: Duration) -> Self {
+impl<S> Patient<S> {
+    pub(super) fn new(stream: S, write_timeout: Duration) -> Self {
         Self { stream, write_timeout, waiting: None }
     }
 
-    pub(super) fn inner(&self) -> &UnixStream {
+    pub(super) fn inner(&self) -> &S {
         &self.stream
     }
 
@@ -41,7 +40,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -51,7 +50,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.bounded(poll, cx)

@@ -17,6 +17,8 @@ pub struct Running {
     pub version: String,
     /// Where it listens.
     pub socket: PathBuf,
+    /// Where it listens on the network, as URLs.
+    pub listening: Vec<String>,
 }
 
 /// Why a daemon could not start.
@@ -37,13 +39,17 @@ impl Failed {
 
 /// Tells the starter that a daemon answers.
 pub(super) fn ready(running: &Running) {
-    say(&json!({
+    let mut line = json!({
         "ready": true,
         "already": running.already,
         "pid": running.pid,
         "version": running.version,
         "socket": running.socket.to_string_lossy(),
-    }));
+    });
+    if !running.listening.is_empty() {
+        line["listening"] = json!(running.listening);
+    }
+    say(&line);
 }
 
 /// Tells the starter that the store is being brought up to date, so that it goes on waiting.

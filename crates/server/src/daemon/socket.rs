@@ -124,7 +124,7 @@ fn ask(folder: &Path) -> io::Result<Running> {
     let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
     let info: Info = serde_json::from_str(body).map_err(|_| io::Error::other("it is no tenure daemon"))?;
     let socket = folder.join(wire::SOCKET);
-    Ok(Running { already: true, pid: info.pid, version: info.version, socket })
+    Ok(Running { already: true, pid: info.pid, version: info.version, socket, listening: Vec::new() })
 }
 
 /// Makes a socket and puts it in its place, complete: whoever sees it can connect. The caller holds the lock

@@ -14,6 +14,7 @@ use tenure_core::operation::Effect;
 use tenure_core::wire;
 
 use super::app::App;
+use super::door::{Door, View};
 use super::problem::Refused;
 
 /// What a handler tells the log about its request. It rides on the response.
@@ -24,13 +25,33 @@ pub(super) struct Asked {
     pub(super) operation_id: Option<OperationId>,
 }
 
+/// What every request goes through.
+#[derive(Clone)]
+pub(super) struct Attended {
+    pub(super) app: Arc<App>,
+    /// What stands between the network and the routes.
+    pub(super) door: Option<Arc<Door>>,
+}
+
 /// Counts a request while it is in flight, and logs what became of it.
-pub(super) async fn attend(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(super) async fn attend(
+    State(Attended { app, door }): State<Attended>,
+    request: Request,
+    next: Next,
+) -> Response {
     let ticket = app.enter();
     let began = Instant::now();
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
-    let mut response =
-        if target > TARGET_BYTES { too_long(target).into_response() } else { next.run(request).await };
+    let (parts, body) = request.into_parts();
+    let admitted = match door {
+        Some(door) => door.admit(&app, &parts).await,
+        None => Ok(View::Whole),
+    };
+    let mut response = match admitted {
+        Err(refused) => refused.into_response(),
+        Ok(_) if target > TARGET_BYTES => too_long(target).into_response(),
+        Ok(view) => view.of(next.run(Request::from_parts(parts, body)).await),
+    };
     let (status, us) = (response.status().as_u16(), began.elapsed().as_micros());
     let id = &ticket.id;
     match response.extensions().get::<Asked>() {

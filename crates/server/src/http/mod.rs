@@ -6,12 +6,17 @@ mod at_least;
 mod attend;
 mod backup;
 mod database;
+mod door;
 mod export;
 mod fields;
 mod finding;
 mod follow;
+mod forwarded;
+mod guesses;
 mod headers;
 mod health;
+mod help;
+mod hosts;
 mod lost;
 mod method;
 mod openapi;
@@ -20,6 +25,7 @@ mod problem;
 mod request;
 mod response;
 mod routes;
+mod token;
 mod waiters;
 
 use std::sync::Arc;
@@ -31,12 +37,26 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use tenure_core::wire;
 
+use attend::Attended;
+
 pub use app::App;
+pub use door::{Door, Peer};
+pub use forwarded::{Block, Proxies, caller};
+pub use hosts::{HostName, Origin};
 pub use openapi::openapi;
 pub use problem::peer_refused;
 
-/// Every route of a fleet.
+/// Every route of a fleet, for whoever the operating system vouches for.
 pub fn router(app: Arc<App>) -> Router {
+    routes(app, None)
+}
+
+/// The same routes behind a door. Every request must carry its [`Peer`].
+pub fn router_behind(door: Arc<Door>, app: Arc<App>) -> Router {
+    routes(app, Some(door))
+}
+
+fn routes(app: Arc<App>, door: Option<Arc<Door>>) -> Router {
     let fixed = Router::new()
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
@@ -45,13 +65,16 @@ pub fn router(app: Arc<App>) -> Router {
         .route(&format!("{}/info", wire::API), get(health::info))
         .route(&format!("{}/audit", wire::API), get(health::audit))
         .route(&format!("{}{}", wire::API, wire::INSTRUCTIONS), get(health::instructions))
+        .route(&format!("{}{}", wire::API, wire::HELP), get(help::tell))
         .route(&format!("{}{}", wire::API, wire::DATABASE), get(database::look))
         .route(&format!("{}{}", wire::API, wire::BACKUPS), post(backup::create))
         .route(&format!("{}{}", wire::API, wire::EXPORT), get(export::lines))
         .route(&format!("{}/shutdown", wire::API), post(health::shutdown));
-    routes::add_to(fixed)
+    let attended = Attended { app: app.clone(), door };
+    let routes = routes::add_to(fixed)
         .fallback(|request: Request| async move { lost::no_such_route(request.uri().path()) })
         .method_not_allowed_fallback(|method: Method| async move { lost::wrong_method(&method) })
-        .layer(from_fn_with_state(app.clone(), attend::attend))
-        .with_state(app)
+        .with_state::<()>(app);
+    // Around all of them and not on each: a route adds to its answers which methods it has.
+    Router::new().fallback_service(routes).layer(from_fn_with_state(attended, attend::attend))
 }

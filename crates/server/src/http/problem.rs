@@ -3,11 +3,15 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 use tenure_core::model::ids::EventCursor;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 use tenure_core::wire;
 
 use super::response;
+
+/// The fact that tells after how many seconds a request may be sent again.
+pub(super) const RETRY_AFTER: &str = "retry_after_s";
 
 /// A refusal on its way out. HTTP sometimes has a more exact status than the code's own.
 #[derive(Debug)]
@@ -50,10 +54,13 @@ impl IntoResponse for Refused {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(wire::PROBLEM_JSON));
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Tenure-Session"));
+            let scheme = if problem.code == Code::Unauthenticated { "Bearer" } else { "Tenure-Session" };
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
         }
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        let usual = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
+        let stated = problem.facts.get(RETRY_AFTER).and_then(Value::as_u64);
+        if let Some(seconds) = stated.or(usual) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response::true_at(response, self.at)
     }

@@ -10,7 +10,8 @@ use serde_json::json;
 use tempfile::TempDir;
 use tenure_core::secret::Proof;
 use tenure_engine::{Engine, Options};
-use tenure_server::daemon::{Ended, Started, start};
+use tenure_server::daemon::network::Network;
+use tenure_server::daemon::{Daemon, Ended, Started, start};
 use tokio::sync::watch;
 
 use crate::gate::Gate;
@@ -18,6 +19,8 @@ use crate::wire::{Answer, PROOF, Request, SESSION, mutation};
 
 pub struct Served {
     pub socket: PathBuf,
+    /// Where it listens on the network.
+    pub urls: Vec<String>,
     pub stop: watch::Sender<bool>,
     pub gate: Arc<Gate>,
     pub engine: Option<Engine>,
@@ -69,11 +72,25 @@ pub fn served_for(folder: &Path, finish: Duration) -> Served {
         Ok(Started::AlreadyRunning(running)) => panic!("already running: {running:?}"),
         Err(failed) => panic!("{}", failed.error),
     };
-    let (socket, stop) = (daemon.running().socket, daemon.stopper());
+    run(daemon.finish_within(finish), gate, None)
+}
+
+/// A daemon in a fresh folder that listens on the network as well.
+pub fn served_on(network: Network) -> Served {
+    let folder = private_folder();
+    let gate = Arc::new(Gate::default());
+    let options = Options { clocks: gate.clone(), ..Options::default() };
+    let Ok(Started::Daemon(daemon)) = start(folder.path(), &options) else { panic!("it does not start") };
+    let daemon = daemon.listening_on(network).unwrap_or_else(|failed| panic!("{}", failed.error));
+    run(daemon, gate, Some(folder))
+}
+
+fn run(daemon: Daemon, gate: Arc<Gate>, folder: Option<TempDir>) -> Served {
+    let running = daemon.running();
+    let (socket, urls, stop) = (running.socket, running.listening, daemon.stopper());
     let engine = Some(daemon.engine().clone());
-    let daemon = daemon.finish_within(finish);
     let thread = Some(std::thread::spawn(move || daemon.run()));
-    Served { socket, stop, gate, engine, thread, _folder: None }
+    Served { socket, urls, stop, gate, engine, thread, _folder: folder }
 }
 
 pub fn private_folder() -> TempDir {

@@ -2,12 +2,16 @@
 
 mod at_least;
 mod daemon;
+mod door;
 mod exporting;
 mod following;
 mod gate;
 mod input;
 mod lifecycle;
+mod limits;
+mod network;
 mod patience;
 mod shapes;
+mod tls;
 mod waiting;
 mod wire;

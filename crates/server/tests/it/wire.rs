@@ -82,7 +82,10 @@ impl Request {
     }
 
     pub fn bytes(&self) -> Vec<u8> {
-        let mut text = format!("{}\r\nHost: tenure\r\nConnection: close\r\n", self.line);
+        let mut text = format!("{}\r\nConnection: close\r\n", self.line);
+        if !self.headers.iter().any(|(name, _)| name == "Host") {
+            text.push_str("Host: localhost\r\n");
+        }
         for (name, value) in &self.headers {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -96,13 +99,18 @@ impl Request {
     pub fn send(&self, socket: &Path) -> Answer {
         let mut stream = UnixStream::connect(socket).expect("a daemon listens");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+        self.send_by(&mut stream)
+    }
+
+    /// Sends it by a connection of any kind.
+    pub fn send_by(&self, stream: &mut (impl Read + Write)) -> Answer {
         // Who refuses early closes early; the answer is there all the same.
         let _ = stream.write_all(&self.bytes());
-        read_answer(&mut stream)
+        read_answer(stream)
     }
 }
 
-pub fn read_answer(stream: &mut UnixStream) -> Answer {
+pub fn read_answer(stream: &mut impl Read) -> Answer {
     let mut bytes = Vec::new();
     let ended = stream.read_to_end(&mut bytes);
     let text = String::from_utf8(bytes).expect("an answer is text");

@@ -12,10 +12,10 @@ use tenure_core::wire;
 use super::response::{by_status, done, refused};
 use crate::http::backup::{self, Wish};
 use crate::http::database::Checkup;
-use crate::http::export;
 use crate::http::health::{
     AUDIT_REFUSALS, AuditReport, DaemonInfo, Liveness, Readiness, Shutdown, Stopping, Version,
 };
+use crate::http::{export, help};
 
 /// The paths of the document that do not come from the list of operations.
 pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
@@ -33,6 +33,7 @@ pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
     get(api(wire::DATABASE), route::<Checkup>("database", &[Code::CannotTell], generator));
     get(api("/audit"), audit(generator));
     get(api(wire::INSTRUCTIONS), route::<Instructions>("instructions", &[], generator));
+    paths.insert(api(wire::HELP), json!({ "get": text() }));
     paths.insert(api(wire::EXPORT), json!({ "get": lines(generator) }));
     paths.insert(api(wire::BACKUPS), json!({ "post": backup(generator) }));
     paths.insert(api("/shutdown"), json!({ "post": shutdown(generator) }));
@@ -67,7 +68,16 @@ fn backup(generator: &mut SchemaGenerator) -> Value {
     route
 }
 
-/// The one answer that is no JSON document.
+/// A text for people.
+fn text() -> Value {
+    let mut route = described("help", help::SUMMARY, &json!({ "type": "string" }), &[]);
+    let content = &mut route["responses"]["200"]["content"];
+    let text = content[wire::JSON].take();
+    *content = json!({ help::TEXT: text });
+    route
+}
+
+/// The one answer that is many JSON documents.
 fn lines(generator: &mut SchemaGenerator) -> Value {
     let mut route = described("export", export::SUMMARY, &json!({ "type": "string" }), export::REFUSALS);
     let anchor = generator.subschema_for::<Anchor>();

@@ -1,0 +1,94 @@
+//! How often an address may ask without being known: as often as there are tokens in its bucket, which fills again slowly.
+//! How many addresses are remembered is bounded, and who has waited long enough is forgotten.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tenure_core::model::limits::{UNKNOWN_ADDRESSES, UNKNOWN_BURST, UNKNOWN_EVERY_MS};
+
+/// How long it takes to be allowed one more.
+const EVERY: Duration = Duration::from_millis(UNKNOWN_EVERY_MS);
+
+/// Addresses that have asked without being known. Of each it is kept when all its tokens will be there again.
+#[derive(Default)]
+pub(super) struct Guesses(Mutex<BTreeMap<IpAddr, Instant>>);
+
+impl Guesses {
+    /// Notes that this address asks. If it must wait, it is told how long, and nothing is noted.
+    pub(super) fn ask(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
+        let mut addresses = self.lock();
+        if let Some(full_at) = addresses.get(&address) {
+            let missing = full_at.saturating_duration_since(now);
+            let most = EVERY * (UNKNOWN_BURST - 1);
+            if missing > most {
+                return Err(missing - most);
+            }
+        }
+        if addresses.len() >= UNKNOWN_ADDRESSES && !addresses.contains_key(&address) {
+            addresses.retain(|_, full_at| *full_at > now);
+            // Who has asked least makes room for who asks now.
+            if addresses.len() >= UNKNOWN_ADDRESSES
+                && let Some(least) = addresses.iter().min_by_key(|(_, full_at)| **full_at)
+            {
+                let least = *least.0;
+                addresses.remove(&least);
+            }
+        }
+        let full_at = addresses.entry(address).or_insert(now);
+        *full_at = (*full_at).max(now) + EVERY;
+        Ok(())
+    }
+
+    /// Takes one back: who asked is known.
+    pub(super) fn forgive(&self, address: IpAddr) {
+        if let Some(full_at) = self.lock().get_mut(&address) {
+            *full_at -= EVERY;
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<IpAddr, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(number: u32) -> IpAddr {
+        std::net::Ipv4Addr::from(number).into()
+    }
+
+    #[test]
+    fn an_address_has_a_burst_and_then_one_at_a_time() {
+        let (guesses, begun) = (Guesses::default(), Instant::now());
+        for _ in 0..UNKNOWN_BURST {
+            assert_eq!(guesses.ask(address(1), begun), Ok(()));
+        }
+        assert_eq!(guesses.ask(address(1), begun), Err(EVERY));
+        assert_eq!(guesses.ask(address(2), begun), Ok(()), "another address");
+        assert_eq!(guesses.ask(address(1), begun + EVERY), Ok(()));
+        assert_eq!(guesses.ask(address(1), begun + EVERY), Err(EVERY));
+        guesses.forgive(address(1));
+        assert_eq!(guesses.ask(address(1), begun + EVERY), Ok(()), "one of them was known");
+        let later = begun + EVERY * (UNKNOWN_BURST + 1);
+        assert!((0..UNKNOWN_BURST).all(|_| guesses.ask(address(1), later).is_ok()));
+    }
+
+    #[test]
+    fn no_more_addresses_are_remembered_than_there_is_room_for() {
+        let (guesses, now) = (Guesses::default(), Instant::now());
+        for _ in 0..UNKNOWN_BURST {
+            assert_eq!(guesses.ask(address(0), now), Ok(()));
+        }
+        for number in 1..3 * UNKNOWN_ADDRESSES as u32 {
+            assert_eq!(guesses.ask(address(number), now), Ok(()));
+        }
+        assert_eq!(guesses.lock().len(), UNKNOWN_ADDRESSES);
+        assert!(guesses.ask(address(0), now).is_err(), "who asked most is remembered longest");
+        assert_eq!(guesses.ask(address(u32::MAX), now + EVERY), Ok(()));
+        assert_eq!(guesses.lock().len(), 2, "who has waited long enough is forgotten");
+    }
+}

@@ -1,0 +1,120 @@
+//! Who takes too long, or too much, or sends what could be read in two ways.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use tenure_core::model::limits::{NETWORK_HEAD_BYTES, NETWORK_HEADERS};
+use tenure_server::daemon::network::{Limits, Network};
+
+use crate::daemon::{Served, served_on};
+use crate::network::{everything, loopback};
+use crate::patience::until;
+use crate::wire::get;
+
+fn with(limits: Limits) -> Served {
+    served_on(Network { limits, proxies: Vec::new(), ..loopback() })
+}
+
+/// How many answers there are in what came back.
+fn answers(told: &str) -> usize {
+    told.matches("HTTP/1.1 ").count()
+}
+
+#[test]
+fn whoever_sends_its_head_too_slowly_is_cut() {
+    let served = with(Limits { headers: Duration::from_millis(100), ..Limits::default() });
+    let mut silent = served.connect();
+    let mut begun = served.connect();
+    begun.write_all(b"GET /healthz HTTP/1.1\r\nHost: loc").expect("sent");
+    for stream in [&mut silent, &mut begun] {
+        let told = everything(stream);
+        assert!(told.is_empty() || told.starts_with("HTTP/1.1 408 "), "{told}");
+    }
+    // One that has been answered is not kept for ever either.
+    let mut kept = served.connect();
+    kept.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+    assert!(everything(&mut kept).starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn one_address_has_so_many_connections_and_the_socket_has_its_own() {
+    let served = with(Limits { per_address: 2, ..Limits::default() });
+    let held: Vec<TcpStream> = (0..2).map(|_| served.connect()).collect();
+    for mut stream in &held {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, b"HTTP/1.1 200");
+    }
+    assert_eq!(everything(&mut served.connect()), "", "the third ends at once");
+    assert_eq!(served.ask(&get("/healthz")).status, 200, "the socket");
+    drop(held);
+    until("the places are free again", || {
+        let mut stream = served.connect();
+        let sent = stream.write_all(&get("/healthz").bytes());
+        sent.is_ok() && everything(&mut stream).starts_with("HTTP/1.1 200 ")
+    });
+}
+
+#[test]
+fn connections_of_the_network_leave_those_of_the_socket_alone() {
+    let served = with(Limits { connections: 1, ..Limits::default() });
+    let mut first = served.connect();
+    first.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+    let mut answer = [0; 12];
+    first.read_exact(&mut answer).expect("an answer");
+    assert_eq!(served.ask(&get("/healthz")).status, 200);
+    // Whoever comes next waits until there is room.
+    let mut second = served.connect();
+    second.write_all(&get("/healthz").bytes()).expect("sent");
+    drop(first);
+    assert!(everything(&mut second).starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn a_head_has_a_size_and_a_number_of_lines() {
+    let served = with(Limits::default());
+    let many =
+        (0..=NETWORK_HEADERS).fold(get("/healthz"), |request, n| request.header(&format!("X-{n}"), "1"));
+    let told = served.raw(&many.bytes());
+    assert!(told.starts_with("HTTP/1.1 431 "), "{told}");
+    let mut stream = served.connect();
+    // It may be cut while it sends; then the answer can be lost with what it sent.
+    let _ = stream.write_all(&get("/healthz").header("X-Long", &"x".repeat(NETWORK_HEAD_BYTES)).bytes());
+    let told = everything(&mut stream);
+    assert!(told.is_empty() || told.starts_with("HTTP/1.1 431 "), "{told}");
+}
+
+#[test]
+fn what_a_proxy_could_read_in_another_way_is_refused_or_ends_the_connection() {
+    let served = with(Limits::default());
+    let head = "POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\n";
+    let hidden = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for (wrong, why) in [
+        ("Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "two lengths"),
+        ("Content-Length: 5, 5\r\n\r\nhello", "a list of lengths"),
+        ("Content-Length: +5\r\n\r\nhello", "a length with a sign"),
+        ("Content-Length: 0x5\r\n\r\nhello", "a length in another base"),
+        ("Transfer-Encoding: gzip\r\n\r\nhello", "a coding that is not chunked"),
+        ("Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", "chunked is not the last"),
+        ("Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "a space before the colon"),
+        ("X-Folded: a\r\n b\r\n\r\n", "a folded line"),
+        (" X-Leading: a\r\n\r\n", "a leading space"),
+        ("X\0: a\r\n\r\n", "a NUL in a name"),
+        ("X: a\0b\r\n\r\n", "a NUL in a value"),
+    ] {
+        let told = served.raw(format!("{head}{wrong}{hidden}").as_bytes());
+        assert!(told.starts_with("HTTP/1.1 400 ") && answers(&told) == 1, "{why}: {told}");
+    }
+    // Where both say how long a body is, it is chunked, as the standard says, and nothing after it is read.
+    for both in [
+        "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 6\r\n\r\n0\r\n\r\n",
+    ] {
+        let told = served.raw(format!("{head}{both}{hidden}").as_bytes());
+        assert!(told.starts_with("HTTP/1.1 401 ") && answers(&told) == 1, "{told}");
+    }
+    let old = "POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    assert!(served.raw(format!("{old}{hidden}").as_bytes()).starts_with("HTTP/1.1 400 "));
+}
