@@ -69,6 +69,10 @@ pub(super) async fn serve<T>(
     let graceful = Arc::new(GracefulShutdown::new());
     let stop = app.stop();
     let mut stopping = stop.subscribe();
+    // Whoever is answered can stop what answers.
+    if signals {
+        stop_on_signal(stop.clone());
+    }
     let outside = match listeners.network {
         Some(network) => network.serve(app.clone(), &graceful, &stopping)?,
         None => Vec::new(),
@@ -81,9 +85,6 @@ pub(super) async fn serve<T>(
     };
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let inside = tokio::spawn(take(socket, room, stopping.clone(), inside));
-    if signals {
-        tokio::spawn(stop_on_signal(stop.clone()));
-    }
     let mut check = tokio::time::interval(CHECK_EVERY);
     loop {
         tokio::select! {
@@ -189,18 +190,21 @@ fn admits(own: u32, peer: u32) -> bool {
     own == peer
 }
 
-async fn stop_on_signal(stop: watch::Sender<bool>) {
+/// From now on signals stop the daemon.
+fn stop_on_signal(stop: watch::Sender<bool>) {
     let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
     let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = kinds.map(signal) else {
         tracing::error!("signals cannot be received; only a request stops this daemon");
         return;
     };
-    tokio::select! {
-        _ = terminate.recv() => {},
-        _ = interrupt.recv() => {},
-        _ = hangup.recv() => {},
-    }
-    stop.send_replace(true);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {},
+            _ = interrupt.recv() => {},
+            _ = hangup.recv() => {},
+        }
+        stop.send_replace(true);
+    });
 }
 
 #[cfg(test)]

@@ -66,6 +66,9 @@ impl FromStr for Origin {
         }
         let authority: Authority = rest.parse().map_err(|_| rule)?;
         let host = HostName::of(&authority).ok_or(rule)?;
+        if authority.port_u16().is_none() && authority.as_str() != authority.host() {
+            return Err(rule);
+        }
         Ok(Self::of(scheme == "https", &host, authority.port_u16()))
     }
 }
@@ -196,7 +199,17 @@ mod tests {
             assert!(wrong.parse::<HostName>().is_err(), "{wrong}");
         }
         assert_eq!("::1".parse::<HostName>(), "[::1]".parse());
-        for wrong in ["", "a", "ftp://a", "https://a/b", "https://a?b", "https://", "https://a@b", "*"] {
+        for wrong in [
+            "",
+            "a",
+            "ftp://a",
+            "https://a/b",
+            "https://a?b",
+            "https://",
+            "https://a@b",
+            "https://a:99999",
+            "*",
+        ] {
             assert!(wrong.parse::<Origin>().is_err(), "{wrong}");
         }
         assert_eq!("https://A:443".parse::<Origin>(), "https://a".parse());
