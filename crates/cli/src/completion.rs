@@ -147,8 +147,8 @@ impl Found {
 
 /// A caller that starts no daemon and says nothing.
 fn client() -> Option<Client> {
-    let store = place::store(&Wish { server: None, local: false }, &variable).ok()?;
-    Some(Client::new(&store, None, Box::new(|_| ())))
+    let place = place::find(&Wish::default(), &variable).ok()?;
+    place.client(None, Box::new(|_| ())).ok()
 }
 
 /// The project that a task's beginning names, else the one that this checkout is bound to.

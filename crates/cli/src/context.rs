@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use tenure_client::autostart::Start;
 use tenure_client::call::Client;
 use tenure_client::failure::Failure;
 use tenure_client::identity::{Identity, Surroundings, identify};
-use tenure_client::place::{self, Wish};
+use tenure_client::place::{self, Place, Wish};
 use tenure_client::processes;
 use tenure_client::repository::{self, Checkout};
 use tenure_client::session::{Particulars, Session};
@@ -70,7 +70,12 @@ impl Context {
         Self { screen, session_name, wish, folder, client: OnceCell::new(), session: OnceCell::new() }
     }
 
-    /// The state folder of the store.
+    /// Where the coordinator is.
+    pub fn place(&self) -> Result<Place, Stop> {
+        Ok(place::find(&self.wish, &variable)?)
+    }
+
+    /// The folder of this machine's own store.
     pub fn store(&self) -> Result<PathBuf, Stop> {
         Ok(place::store(&self.wish, &variable)?)
     }
@@ -81,7 +86,7 @@ impl Context {
             return Ok(client);
         }
         if std::io::stderr().is_terminal() {
-            self.say_store(&self.store()?);
+            self.say_place()?;
         }
         let client = self.another_client()?;
         Ok(self.client.get_or_init(|| client))
@@ -92,15 +97,19 @@ impl Context {
         let screen = self.screen.clone();
         let notice = Box::new(move |text: &str| screen.remark(&format!("tenure: {text}")));
         let start = Start { program: own_program()?, arguments: Vec::new() };
-        Ok(Client::new(&self.store()?, Some(start), notice))
+        Ok(self.place()?.client(Some(start), notice)?)
     }
 
-    fn say_store(&self, store: &Path) {
-        let remark = match std::fs::read_to_string(store.join(wire::DATABASE_MARKER)) {
-            Ok(place) => format!("server here: {}; its store: {}", store.display(), place.trim()),
-            Err(_) => format!("local store: {}, this machine only", store.display()),
+    fn say_place(&self) -> Result<(), Stop> {
+        let remark = match self.place()? {
+            Place::Server(server) => format!("server: {}", server.url),
+            Place::Local(store) => match std::fs::read_to_string(store.join(wire::DATABASE_MARKER)) {
+                Ok(place) => format!("server here: {}; its store: {}", store.display(), place.trim()),
+                Err(_) => format!("local store: {}, this machine only", store.display()),
+            },
         };
         self.screen.remark(&remark);
+        Ok(())
     }
 
     /// Who calls.
@@ -132,7 +141,7 @@ impl Context {
         let identity = self.identity()?;
         let session = Session::open(self.client()?, &identity, particulars)?;
         if session.is_new && !std::io::stderr().is_terminal() {
-            self.say_store(self.client()?.folder());
+            self.say_place()?;
         }
         Ok(session)
     }

@@ -3,6 +3,7 @@
 //! A repetition is always the same request with the same operation id, so it can have no second effect. What never
 //! got a whole answer ends as [`Failure::CannotTell`].
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,8 +18,10 @@ use crate::autostart::{self, Start};
 use crate::failure::Failure;
 use crate::info::Info;
 use crate::pause::{Pause, Steps};
+use crate::place::{self, Server};
 use crate::private;
 use crate::route::Route;
+use crate::token;
 use crate::transport::{Cut, Reply, Stream, Wire};
 
 /// How long one call may take, its repetitions included.
@@ -56,9 +59,11 @@ impl Retry {
 /// What hears of things that a person should know: a daemon was started, a lost call was resolved.
 pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
 
-/// A caller of one store's daemon.
+/// A caller of one store's daemon, or of a server.
 pub struct Client {
     folder: PathBuf,
+    /// The server, if it is none of this machine's own store.
+    server: Option<Server>,
     wire: Wire,
     start: Option<Start>,
     notice: Notice,
@@ -100,9 +105,23 @@ impl Client {
     /// a missing daemon is a failure.
     #[must_use]
     pub fn new(folder: &Path, start: Option<Start>, notice: Notice) -> Self {
+        Self::by(Wire::to(folder), folder, None, start, notice)
+    }
+
+    /// A caller of a server on the network.
+    pub fn of_server(server: Server, notice: Notice) -> Result<Self, Failure> {
+        let token = token::read(&server.folder, &server.url)?;
+        let authorities = server.authorities.as_ref().map(|setting| Path::new(&setting.value));
+        let wire = Wire::to_server(&server.url, authorities, token)?;
+        let folder = server.folder.clone();
+        Ok(Self::by(wire, &folder, Some(server), None, notice))
+    }
+
+    fn by(wire: Wire, folder: &Path, server: Option<Server>, start: Option<Start>, notice: Notice) -> Self {
         Self {
             folder: folder.to_owned(),
-            wire: Wire::to(folder),
+            server,
+            wire,
             start,
             notice,
             retry: Retry::default(),
@@ -150,8 +169,12 @@ impl Client {
         if let Some(fleet) = self.fleet.get() {
             return Ok(fleet);
         }
-        let noted = private::read_own(&self.folder.join(wire::FLEET_MARKER), private::SMALL_FILE_BYTES);
-        let fleet = match noted.ok().and_then(|noted| String::from_utf8(noted).ok()) {
+        let noted = match self.server {
+            // The folder's own store is another fleet.
+            Some(_) => None,
+            None => private::read_own(&self.folder.join(wire::FLEET_MARKER), private::SMALL_FILE_BYTES).ok(),
+        };
+        let fleet = match noted.and_then(|noted| String::from_utf8(noted).ok()) {
             Some(noted) if !noted.trim().is_empty() => noted.trim().to_owned(),
             _ => self.info()?.fleet,
         };
@@ -280,7 +303,8 @@ impl Client {
                 }
                 Err(Cut::Unreachable(error)) => {
                     last = self.unreachable(&error);
-                    if error.kind() == std::io::ErrorKind::PermissionDenied {
+                    // A socket or a certificate of somebody else is not another one in a moment.
+                    if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData) {
                         return Err(unanswered(last));
                     }
                     if let Some(start) = start {
@@ -315,6 +339,13 @@ impl Client {
     }
 
     fn unreachable(&self, error: &std::io::Error) -> Failure {
+        if let Some(server) = &self.server {
+            let (named_by, url) = (&server.named_by, &server.url);
+            return Failure::cannot_tell(
+                format!("{named_by} names the server {url}, which cannot be reached: {error}"),
+                place::ways_out(named_by),
+            );
+        }
         Failure::cannot_tell(
             format!("no daemon answers in {}: {error}", self.folder.display()),
             "run `tenure doctor`; any ordinary command starts the daemon of the local store",

@@ -1,4 +1,4 @@
-//! Who calls: a typed call over the local socket, with retries that never make a second effect, the session's
+//! Who calls: a typed call over the local socket or the network, with retries that never make a second effect, the session's
 //! secrets, and the start of the daemon.
 //!
 //! Everything here is synchronous and small, because it runs in every `tenure` process. It knows no terminal: what
@@ -22,6 +22,9 @@ pub mod processes;
 pub mod remote_url;
 pub mod repository;
 pub mod route;
+pub mod server_url;
 pub mod session;
 pub mod session_file;
+mod tcp;
+pub mod token;
 pub mod transport;

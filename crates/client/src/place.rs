@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tenure_core::model::refusal::{Code, Refusal};
 
+use crate::autostart::Start;
+use crate::call::{Client, Notice};
 use crate::failure::Failure;
 use crate::private;
+use crate::server_url::ServerUrl;
 
 /// A setting, what it is, and where that was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,6 +39,48 @@ pub struct Wish {
 #[serde(deny_unknown_fields)]
 struct Config {
     server: Option<String>,
+    ca_file: Option<PathBuf>,
+}
+
+/// Where the coordinator is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The store in this folder of this machine.
+    Local(PathBuf),
+    /// A server on the network.
+    Server(Server),
+}
+
+/// A server that was named, and what this machine keeps for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Its address.
+    pub url: ServerUrl,
+    /// The flag, variable or file that names it.
+    pub named_by: String,
+    /// The authorities that its certificate is checked against, if they are not the system's.
+    pub authorities: Option<Setting>,
+    /// The state folder: the token and the sessions are there.
+    pub folder: PathBuf,
+}
+
+impl Place {
+    /// The state folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        match self {
+            Self::Local(folder) => folder,
+            Self::Server(server) => &server.folder,
+        }
+    }
+
+    /// A caller of it. `start` says how a daemon of the local store is started.
+    pub fn client(&self, start: Option<Start>, notice: Notice) -> Result<Client, Failure> {
+        match self {
+            Self::Local(folder) => Ok(Client::new(folder, start, notice)),
+            Self::Server(server) => Client::of_server(server.clone(), notice),
+        }
+    }
 }
 
 /// The state folder of the local store.
@@ -79,19 +124,38 @@ pub fn server(wish: &Wish, variable: &dyn Fn(&str) -> Option<String>) -> Result<
     if let Some(server) = given(variable, "TENURE_SERVER") {
         return Ok(setting(server, "TENURE_SERVER".to_owned()));
     }
+    let Some((path, config)) = config(variable)? else { return Ok(None) };
+    Ok(config.server.and_then(|server| setting(server, path.display().to_string())))
+}
+
+/// The file of authorities that servers' certificates are checked against, if it is not the system's.
+pub fn authorities(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Setting>, Failure> {
+    let setting = |value: String, origin: String| Some(Setting { name: "ca_file", value, origin });
+    if let Some(file) = given(variable, "TENURE_CA_FILE") {
+        return Ok(setting(file, "TENURE_CA_FILE".to_owned()));
+    }
+    let Some((path, config)) = config(variable)? else { return Ok(None) };
+    let Some(file) = config.ca_file else { return Ok(None) };
+    // Named in a file, it is beside that file, wherever a command is given.
+    let file = path.parent().unwrap_or(&path).join(file);
+    Ok(setting(file.to_string_lossy().into_owned(), path.display().to_string()))
+}
+
+/// The user's configuration, if there is one.
+fn config(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<(PathBuf, Config)>, Failure> {
     let Some(path) = config_file(variable) else { return Ok(None) };
     let text = match private::read_text(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Failure::file("read", &path, &error)),
     };
-    let config: Config = toml::from_str(&text).map_err(|error| {
-        Failure::cannot_tell(
+    match toml::from_str(&text) {
+        Ok(config) => Ok(Some((path, config))),
+        Err(error) => Err(Failure::cannot_tell(
             format!("{} cannot be read: {}", path.display(), error.message()),
-            format!("mend {}; its one setting is `server`", path.display()),
-        )
-    })?;
-    Ok(config.server.and_then(|server| setting(server, path.display().to_string())))
+            format!("mend {}; its settings are `server` and `ca_file`", path.display()),
+        )),
+    }
 }
 
 /// The user's configuration file, whether or not it exists.
@@ -102,26 +166,39 @@ pub fn config_file(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf>
     Some(base.join("tenure/config.toml"))
 }
 
-/// The folder of the store to use, or why it cannot be told.
-pub fn store(wish: &Wish, variable: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf, Failure> {
+/// Where the coordinator is, or why it cannot be told.
+pub fn find(wish: &Wish, variable: &dyn Fn(&str) -> Option<String>) -> Result<Place, Failure> {
     if wish.local && wish.server.is_some() {
         return Err(Refusal::new(Code::InvalidInput, "--server and --local contradict each other")
             .next("give one of them")
             .into());
     }
-    if let Some(server) = server(wish, variable)? {
-        return Err(Failure::cannot_tell(
-            format!(
-                "{} names the server {}, and this version of tenure cannot use a server yet",
-                server.origin, server.value
-            ),
-            format!(
-                "remove the setting from {}, or say --local to mean the store of this machine",
-                server.origin
-            ),
-        ));
+    let folder = PathBuf::from(state_folder(variable)?.value);
+    let Some(server) = server(wish, variable)? else { return Ok(Place::Local(folder)) };
+    let url = server.value.parse().map_err(|rule| {
+        Failure::cannot_tell(
+            format!("{} names the server {:?}: {rule}", server.origin, server.value),
+            ways_out(&server.origin),
+        )
+    })?;
+    let authorities = authorities(variable)?;
+    Ok(Place::Server(Server { url, named_by: server.origin, authorities, folder }))
+}
+
+/// The folder of this machine's own store, for what is done to that one, or why it cannot be told.
+pub fn store(wish: &Wish, variable: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf, Failure> {
+    match find(wish, variable)? {
+        Place::Local(folder) => Ok(folder),
+        Place::Server(Server { url, named_by, .. }) => Err(Failure::cannot_tell(
+            format!("{named_by} names the server {url}, and this command is about a store of this machine"),
+            "say --local to mean the store of this machine, or give the command where the server runs",
+        )),
     }
-    Ok(PathBuf::from(state_folder(variable)?.value))
+}
+
+/// What to do about a server that cannot be used, by what names it.
+pub(crate) fn ways_out(named_by: &str) -> String {
+    format!("correct what {named_by} says, or say --local to mean the store of this machine")
 }
 
 fn given(variable: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<String> {

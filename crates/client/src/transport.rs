@@ -1,15 +1,16 @@
-//! HTTP/1.1 over the daemon's Unix socket: ureq with a transport of our own.
+//! HTTP/1.1 over the daemon's Unix socket, or to a server on the network: ureq with a transport of our own.
 //!
 //! A request ends in a whole reply, in [`Cut::Unreachable`] (no connection was made, so nothing can have
 //! happened) or in [`Cut::Uncertain`]. What a reply means is read elsewhere.
 
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tenure_core::model::ids::{Anchor, EventCursor};
 use tenure_core::model::limits::TARGET_BYTES;
@@ -20,8 +21,12 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 
+use crate::failure::Failure;
 use crate::pause;
 use crate::route::Route;
+use crate::server_url::ServerUrl;
+use crate::tcp::{Connection, Reach};
+use crate::token::Token;
 
 /// Largest reply that is read: a full page of the longest texts.
 const REPLY_BYTES: u64 = 128 * 1024 * 1024;
@@ -68,27 +73,36 @@ pub enum Cut {
     Uncertain(String),
 }
 
-/// A line to the daemon; connections are kept and used again.
+/// A line to the daemon or a server; connections are kept and used again.
 #[derive(Debug)]
 pub struct Wire {
     agent: ureq::Agent,
+    /// What stands before the path of every request.
+    base: String,
+    /// What a server knows the caller by.
+    token: Option<Token>,
 }
 
 impl Wire {
     /// A line to the daemon of this state folder. Nothing is connected yet.
     #[must_use]
     pub fn to(folder: &Path) -> Self {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .proxy(None)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .input_buffer_size(BUFFER_BYTES)
-            .output_buffer_size(BUFFER_BYTES)
-            .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let connector = SocketConnector { folder: folder.to_owned() };
-        Self { agent: ureq::Agent::with_parts(config, connector, NoResolver) }
+        let connect = |folder: &PathBuf| connect(folder);
+        let connector = LineConnector { place: folder.to_owned(), connect };
+        let agent = ureq::Agent::with_parts(config(), connector, NoResolver);
+        Self { agent, base: "http://tenure.local".to_owned(), token: None }
+    }
+
+    /// A line to a server. Nothing is connected yet. `authorities` is a file of those that its certificate is checked
+    /// against, instead of the system's.
+    pub fn to_server(
+        url: &ServerUrl,
+        authorities: Option<&Path>,
+        token: Option<Token>,
+    ) -> Result<Self, Failure> {
+        let connector = LineConnector { place: Reach::new(url, authorities)?, connect: Reach::connect };
+        let agent = ureq::Agent::with_parts(config(), connector, NoResolver);
+        Ok(Self { agent, base: url.to_string(), token })
     }
 
     /// Sends a request and waits for its whole reply, at most so long.
@@ -124,7 +138,10 @@ impl Wire {
         within: Within,
     ) -> Result<http::Response<ureq::Body>, Cut> {
         let mut builder =
-            http::Request::builder().method(route.method).uri(format!("http://tenure.local{}", route.target));
+            http::Request::builder().method(route.method).uri(format!("{}{}", self.base, route.target));
+        if let Some(token) = &self.token {
+            builder = builder.header(http::header::AUTHORIZATION, token.header());
+        }
         for (name, value) in headers {
             builder = builder.header(*name, *value);
         }
@@ -150,6 +167,18 @@ impl Wire {
         };
         self.agent.run(request.build())
     }
+}
+
+fn config() -> ureq::config::Config {
+    ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .proxy(None)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .input_buffer_size(BUFFER_BYTES)
+        .output_buffer_size(BUFFER_BYTES)
+        .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")))
+        .build()
 }
 
 /// How long a reply may take.
@@ -230,50 +259,73 @@ impl std::fmt::Display for Unreachable {
 
 impl std::error::Error for Unreachable {}
 
-#[derive(Debug)]
-struct SocketConnector {
-    folder: PathBuf,
+/// What requests travel by.
+trait Line: Read + Write + AsFd + Send + Sync + 'static {
+    fn is_encrypted(&self) -> bool;
 }
 
-impl Connector for SocketConnector {
-    type Out = SocketTransport;
+impl Line for UnixStream {
+    fn is_encrypted(&self) -> bool {
+        false
+    }
+}
+
+impl Line for Connection {
+    fn is_encrypted(&self) -> bool {
+        Self::is_encrypted(self)
+    }
+}
+
+/// What connects to a place.
+#[derive(Debug)]
+struct LineConnector<P, L> {
+    place: P,
+    connect: fn(&P) -> std::io::Result<L>,
+}
+
+impl<P: std::fmt::Debug + Send + Sync + 'static, L: Line + std::fmt::Debug> Connector
+    for LineConnector<P, L>
+{
+    type Out = LineTransport<L>;
 
     fn connect(
         &self,
         details: &ConnectionDetails,
         _chained: Option<()>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        let stream = connect(&self.folder).map_err(|e| ureq::Error::Other(Box::new(Unreachable(e))))?;
+        let line = (self.connect)(&self.place).map_err(|e| ureq::Error::Other(Box::new(Unreachable(e))))?;
         let buffers =
             LazyBuffers::new(details.config.input_buffer_size(), details.config.output_buffer_size());
-        Ok(Some(SocketTransport { stream, buffers, unsent: Vec::new() }))
+        Ok(Some(LineTransport { line, buffers, unsent: Vec::new() }))
     }
 }
 
-struct SocketTransport {
-    stream: UnixStream,
+struct LineTransport<L> {
+    line: L,
     buffers: LazyBuffers,
     /// Head and body of a small request travel together, so that the daemon wakes once.
     unsent: Vec<u8>,
 }
 
-impl SocketTransport {
+impl<L: Line> LineTransport<L> {
     fn send(&mut self, timeout: NextTimeout) -> Result<(), ureq::Error> {
         let timeout = timeout.for_write();
-        self.stream.set_write_timeout(timeout.not_zero().map(|duration| *duration))?;
+        set_socket_timeout(&self.line, Timeout::Send, timeout.not_zero().map(|duration| *duration))
+            .map_err(|error| ureq::Error::Io(error.into()))?;
         let unsent = std::mem::take(&mut self.unsent);
-        self.stream.write_all(&unsent).map_err(|error| timed_out(error, timeout))
+        let sent = self.line.write_all(&unsent).and_then(|()| self.line.flush());
+        sent.map_err(|error| timed_out(error, timeout))
     }
 }
 
-impl std::fmt::Debug for SocketTransport {
+impl<L> std::fmt::Debug for LineTransport<L> {
     /// The buffers hold proofs and texts, so they are never printed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SocketTransport(…)")
+        f.write_str("LineTransport(…)")
     }
 }
 
-impl Transport for SocketTransport {
+impl<L: Line> Transport for LineTransport<L> {
     fn buffers(&mut self) -> &mut dyn Buffers {
         &mut self.buffers
     }
@@ -288,9 +340,10 @@ impl Transport for SocketTransport {
             self.send(timeout)?;
         }
         let timeout = timeout.for_read();
-        self.stream.set_read_timeout(timeout.not_zero().map(|duration| *duration))?;
+        set_socket_timeout(&self.line, Timeout::Recv, timeout.not_zero().map(|duration| *duration))
+            .map_err(|error| ureq::Error::Io(error.into()))?;
         let amount = loop {
-            match self.stream.read(self.buffers.input_append_buf()) {
+            match self.line.read(self.buffers.input_append_buf()) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 result => break result.map_err(|error| timed_out(error, timeout))?,
             }
@@ -303,9 +356,13 @@ impl Transport for SocketTransport {
         let mut byte = [0];
         let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
         matches!(
-            rustix::net::recv(&self.stream, &mut byte, flags),
+            rustix::net::recv(&self.line, &mut byte, flags),
             Err(rustix::io::Errno::AGAIN) // Nothing to read and not closed: it waits for us.
         )
+    }
+
+    fn is_tls(&self) -> bool {
+        self.line.is_encrypted()
     }
 }
 
@@ -316,7 +373,7 @@ fn timed_out(error: std::io::Error, timeout: NextTimeout) -> ureq::Error {
     }
 }
 
-/// A socket path needs no name lookup; one address stands for it, because ureq wants one.
+/// Who connects finds the address; one stands for it, because ureq wants one.
 #[derive(Debug)]
 struct NoResolver;
 

@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 use serde_json::json;
-use tenure_client::place::{self, Setting};
+use tenure_client::place::{self, Place, Setting};
+use tenure_client::token;
 use tenure_core::model::refusal::Refusal;
 
 use crate::context::Context;
@@ -27,6 +28,17 @@ pub fn run(command: &Command, context: &Context) -> Result<(), Stop> {
     let Command::Show { origin } = command;
     let mut settings: Vec<Setting> = Vec::new();
     settings.extend(place::server(&context.wish, &variable)?);
+    if let Place::Server(server) = context.place()? {
+        let file = token::file(&server.folder, &server.url);
+        let is_there = token::read(&server.folder, &server.url)?.is_some();
+        let origin = if is_there { "it is there" } else { "it is not there yet" };
+        settings.push(Setting {
+            name: "token",
+            value: file.to_string_lossy().into_owned(),
+            origin: origin.to_owned(),
+        });
+        settings.extend(server.authorities);
+    }
     settings.push(place::state_folder(&variable)?);
     settings.push(match context.identity() {
         Ok(identity) => {

@@ -2,6 +2,7 @@
 
 use schemars::SchemaGenerator;
 use serde_json::json;
+use tenure_client::place::Place;
 use tenure_core::operation::project::BindingView;
 use tenure_core::operation::queue::{Ready, ReadyList};
 
@@ -16,12 +17,18 @@ const READY_SHOWN: u32 = 5;
 /// Starts the daemon if none runs, and says what is ready here or how to bind this folder.
 pub fn run(context: &Context) -> Result<(), Stop> {
     let info = context.client()?.info()?;
-    let store = context.store()?;
+    let place = context.place()?;
+    let (shown, store) = match &place {
+        Place::Local(store) => {
+            (format!("runs with the store in {}", store.display()), store.display().to_string())
+        }
+        Place::Server(server) => (format!("answers at {}", server.url), server.url.to_string()),
+    };
     if context.screen.json.is_none() {
-        let text = format!("tenure {} runs with the store in {}", info.version, store.display());
+        let text = format!("tenure {} {shown}", info.version);
         context.screen.data(&plain::line(&text));
     }
-    let (place, next) = match context.checkout() {
+    let (here, next) = match context.checkout() {
         None => (
             "this folder lies in no Git checkout".to_owned(),
             "go to a Git checkout and run `tenure init`, or play `tenure demo`".to_owned(),
@@ -39,7 +46,7 @@ pub fn run(context: &Context) -> Result<(), Stop> {
         },
     };
     let mut page = Page::new();
-    page.line(&place);
+    page.line(&here);
     page.field("next", &next);
     context.print_value(&json!({"store": store, "project": null, "next": next}), &page.finish())
 }

@@ -307,16 +307,14 @@ fn a_question_too_long_for_the_wire_is_refused_by_its_field() {
 #[test]
 fn a_configured_server_is_never_left_in_silence() {
     let mut place = Place::new();
-    place.variables.push(("TENURE_SERVER".to_owned(), "https://tenure.example".to_owned()));
+    // Nobody listens there.
+    place.variables.push(("TENURE_SERVER".to_owned(), "https://127.0.0.1:1".to_owned()));
     let ran = place.run("ada", &["project", "create", "afc"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("TENURE_SERVER") && ran.err.contains("--local"), "{}", ran.err);
     assert!(!place.state().exists());
     assert!(
-        place
-            .ok("ada", &["config", "show", "--origin"])
-            .out
-            .contains("https://tenure.example  (TENURE_SERVER)")
+        place.ok("ada", &["config", "show", "--origin"]).out.contains("https://127.0.0.1:1  (TENURE_SERVER)")
     );
     assert!(!place.ok("ada", &["config", "show", "--local"]).out.contains("server:"));
     let doctor = place.run("ada", &["doctor"]);

@@ -29,6 +29,7 @@ use signal_hook::iterator::Signals;
 use tenure_client::call::Client;
 use tenure_client::clock;
 use tenure_client::failure::Failure;
+use tenure_client::place::Place;
 use tenure_client::session::Session;
 use tenure_core::model::attempt::{AttemptMode, Disposition};
 use tenure_core::model::refusal::Code;
@@ -206,14 +207,18 @@ fn lease(held: &Held<'_>, context: &Context) -> Result<Lease, Stop> {
 /// Prepares the command's start.
 fn start<'a>(held: &Held<'_>, command: &'a [OsString], context: &Context) -> Result<Start<'a>, Stop> {
     let attempt = &held.claimed.attempt;
-    let environment = vec![
+    let place = context.place()?;
+    let mut environment: Vec<(&'static str, OsString)> = vec![
         ("TENURE_SESSION", held.session.name.to_string().into()),
         ("TENURE_TASK", attempt.task.to_string().into()),
         ("TENURE_ATTEMPT", attempt.to_string().into()),
         ("TENURE_GENERATION", attempt.generation.to_string().into()),
         ("TENURE_PROJECT", attempt.task.project.to_string().into()),
-        ("TENURE_STATE_DIR", context.store()?.into()),
+        ("TENURE_STATE_DIR", place.folder().into()),
     ];
+    if let Place::Server(server) = &place {
+        environment.push(("TENURE_SERVER", server.url.to_string().into()));
+    }
     // With --local a server that the environment names is not meant, neither here nor in the command.
     let hidden: &[&str] = if context.wish.local { &["TENURE_SERVER"] } else { &[] };
     Ok(Start { program: own_program()?, command, environment, hidden, bound: held.bound })

@@ -1,0 +1,101 @@
+//! The token that a server knows this user by: one file for each server in the user's state folder, of this user alone.
+//! Its name is the server's address, so a token never goes to another server.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::private;
+use crate::server_url::ServerUrl;
+
+/// The folder of the files, in the state folder.
+const FOLDER: &str = "servers";
+/// Most bytes of such a file.
+const TOKEN_BYTES: usize = 4 * 1024;
+
+/// A token. It is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    /// The value of the header that carries it.
+    pub(crate) fn header(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
+}
+
+/// The file of the token for a server. Its first line is the token.
+#[must_use]
+pub fn file(state_folder: &Path, server: &ServerUrl) -> PathBuf {
+    state_folder.join(FOLDER).join(server.file_name()).with_added_extension("token")
+}
+
+/// Reads the token for a server, if there is one. A file that others can read is refused.
+pub fn read(state_folder: &Path, server: &ServerUrl) -> Result<Option<Token>, Failure> {
+    let path = file(state_folder, server);
+    let found = match std::fs::symlink_metadata(&path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::file("look at", &path, &error)),
+    };
+    let is_own = found.uid() == rustix::process::geteuid().as_raw();
+    if !is_own || found.mode() & private::ANYTHING != 0 {
+        return Err(Failure::cannot_tell(
+            format!("the token in {} is not this user's alone", path.display()),
+            format!("if nobody else has read it: chmod 600 {}; else ask for another token", path.display()),
+        ));
+    }
+    let bytes =
+        private::read_own(&path, TOKEN_BYTES).map_err(|error| Failure::file("read", &path, &error))?;
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
+    match std::str::from_utf8(line) {
+        Ok(token) if !token.is_empty() && line.iter().all(u8::is_ascii_graphic) => {
+            Ok(Some(Token(token.to_owned())))
+        }
+        _ => Err(Failure::cannot_tell(
+            format!("the first line of {} is no token", path.display()),
+            "write the token there as it was given to you, alone on the first line",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_its_owners_alone_and_of_one_server() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server: ServerUrl = "https://tenure.example".parse().expect("an address");
+        assert_eq!(read(folder.path(), &server), Ok(None));
+        let path = file(folder.path(), &server);
+        assert_eq!(path, folder.path().join("servers/https-tenure.example-443.token"));
+        std::fs::create_dir(folder.path().join(FOLDER)).expect("created");
+        std::fs::write(&path, "a-token\n").expect("written");
+        let mode =
+            |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
+        for open in [0o644, 0o640, 0o602] {
+            mode(open);
+            let failure = read(folder.path(), &server).expect_err("open");
+            assert!(failure.to_string().contains("not this user's alone"), "{failure}");
+        }
+        mode(0o600);
+        let token = read(folder.path(), &server).expect("read").expect("there");
+        assert_eq!(token.header(), "Bearer a-token");
+        assert!(!format!("{token:?}").contains("a-token"));
+        let other: ServerUrl = "https://tenure.example:444".parse().expect("an address");
+        assert_eq!(read(folder.path(), &other), Ok(None));
+        for wrong in ["", "\n", "two words\n", "a\u{7}b"] {
+            std::fs::write(&path, wrong).expect("written");
+            read(folder.path(), &server).expect_err("no token");
+        }
+    }
+}
