@@ -18,6 +18,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("The record, and who could have changed it", "record.md"),
     ("Export and import", "export-and-import.md"),
     ("PostgreSQL", "postgresql.md"),
+    ("On the network", "network.md"),
     ("What is promised", "promises.md"),
     ("What is proved, and how", "proofs.md"),
     ("What is not promised", "not-promised.md"),
