@@ -8,9 +8,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
 use crate::command::{
-    audit, backup, blocker, call, commits, completion as completion_script, config, demo, dependency, digest,
-    doctor, export, help, import, init, instructions, label, man, onboard, ownership, project, queue, record,
-    restore, run, search, serve, session, start, store, task, version, wait,
+    account, audit, backup, blocker, call, commits, completion as completion_script, config, demo,
+    dependency, digest, doctor, export, help, import, init, instructions, label, man, onboard, ownership,
+    project, queue, record, restore, run, search, serve, session, start, store, task, version, wait,
 };
 use crate::completion;
 use crate::context::Context;
@@ -118,6 +118,9 @@ enum Command {
     /// Bodies of work, their policy, and the repositories bound to them
     #[command(subcommand)]
     Project(project::Command),
+    /// People who prove who they are: their accounts, roles and passwords
+    #[command(subcommand)]
+    Account(account::Command),
     /// Who works here
     #[command(subcommand)]
     Session(session::Command),
@@ -259,6 +262,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Dependency(command)) => dependency::run(command, context),
         Some(Command::Blocker(command)) => blocker::run(command, context),
         Some(Command::Project(command)) => project::run(command, context),
+        Some(Command::Account(command)) => account::run(command, context),
         Some(Command::Session(command)) => session::run(command, context),
         Some(Command::Events(events)) => record::events(events, context),
         Some(Command::Digest(command)) => digest::run(command, context),

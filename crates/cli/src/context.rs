@@ -32,6 +32,7 @@ use tenure_core::wire;
 use crate::environment::{own_program, variable};
 use crate::fields;
 use crate::near;
+use crate::person::As;
 use crate::progress::Progress;
 use crate::project_key;
 use crate::render::{Page, Show, joined};
@@ -178,6 +179,10 @@ impl Context {
     fn ask_as_it_is(&self, spec: &Spec, input: &Value) -> Result<Vec<u8>, Stop> {
         if spec.access == Access::Anyone && spec.effect == Effect::Read {
             return Ok(self.client()?.ask(spec, input, None)?);
+        }
+        if spec.access.is_authenticated() {
+            let whose = self.password_of(spec, input)?;
+            return self.ask_person(spec, input, &As::default(), whose.as_ref());
         }
         let session = self.session()?;
         match self.client()?.ask(spec, input, Some(session)) {

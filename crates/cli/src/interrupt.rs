@@ -26,6 +26,13 @@ pub fn is_for_another() {
     }
 }
 
+/// From now on an interrupt ends the process again.
+pub fn ends_again() {
+    if let Some(ends) = ENDS.get() {
+        ends.store(true, Ordering::SeqCst);
+    }
+}
+
 /// A flag that an interrupt raises, for a process that cleans up before it ends.
 pub fn flag() -> io::Result<Arc<AtomicBool>> {
     let raised = Arc::new(AtomicBool::new(false));

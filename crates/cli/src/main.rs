@@ -15,6 +15,7 @@ mod near;
 mod on_task;
 mod on_work;
 mod pager;
+mod person;
 mod progress;
 mod project_key;
 mod projects;
@@ -24,6 +25,7 @@ mod shell;
 mod stop;
 mod terminal;
 mod topic;
+mod typing;
 
 fn main() -> std::process::ExitCode {
     arguments::run(std::env::args_os())

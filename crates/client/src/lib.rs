@@ -16,6 +16,7 @@ pub mod identity;
 pub mod info;
 pub mod mutation;
 pub mod pause;
+pub mod person;
 pub mod place;
 pub mod private;
 pub mod processes;

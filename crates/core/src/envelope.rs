@@ -1,7 +1,8 @@
 //! What stands beside an operation: who calls, under which operation id, and what it holds.
 //! HTTP headers, the client's session file and later MCP arguments all fill this one struct.
 
-use crate::model::ids::{AttemptId, Digest, Epoch, EventCursor, OperationId, SessionId};
+use crate::model::account::{Account, PasswordHash};
+use crate::model::ids::{AttemptId, Digest, Epoch, EventCursor, OperationId, PrincipalName, SessionId};
 use crate::model::limits::Durations;
 use crate::model::session::Session;
 use crate::model::time::Now;
@@ -25,6 +26,20 @@ pub struct Fence {
     pub token: Proof,
 }
 
+/// How a person was authenticated with this one call. The password itself, or the secret, stays where it was compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authentication {
+    /// With the password of an account, as its hash was when the password was compared with it.
+    Password {
+        /// The account.
+        name: PrincipalName,
+        /// The digest of that hash. Whether it still is the account's is judged under the writer's lock.
+        hash: Digest,
+    },
+    /// With the one-time secret that the server printed on its console.
+    Console,
+}
+
 /// Everything that travels beside an operation.
 #[derive(Debug, Clone, Default)]
 pub struct Envelope {
@@ -40,6 +55,10 @@ pub struct Envelope {
     pub epoch: Option<Epoch>,
     /// For a question: an event that the state which answers it must have.
     pub at_least: Option<EventCursor>,
+    /// The person who asks; absent for what needs none.
+    pub authentication: Option<Authentication>,
+    /// The hash of the password that an account is to have.
+    pub new_password: Option<PasswordHash>,
 }
 
 /// What a rule knows beside the state: the moment, the caller (authenticated by then) and the limits.
@@ -51,6 +70,8 @@ pub struct Call {
     pub epoch: Epoch,
     /// The authenticated session, for operations that have one.
     pub session: Option<Session>,
+    /// The account of the authenticated person, for operations that need one.
+    pub account: Option<Account>,
     /// The rest of what came with the operation.
     pub envelope: Envelope,
     /// The durations in force.

@@ -25,13 +25,19 @@ pub enum Mutant {
     ExportTellsWhen,
     /// An import does not know the fleet's own tasks again.
     OwnIsForeign,
+    /// A password that was compared before counts, whatever the account's is now.
+    StalePassword,
+    /// A disabled account still acts.
+    DisabledActs,
+    /// Another first administrator is made.
+    BootstrapAgain,
     /// A blocker that was resolved where it comes from is open where it is imported.
     ImportUnresolves,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::NoFence,
         Self::AliveAtDeadline,
         Self::ClaimUnready,
@@ -42,7 +48,13 @@ impl Mutant {
         Self::ExportTellsWhen,
         Self::OwnIsForeign,
         Self::ImportUnresolves,
+        Self::StalePassword,
+        Self::DisabledActs,
+        Self::BootstrapAgain,
     ];
+
+    /// Those that only somebody with an account can notice.
+    pub const OF_ACCOUNTS: [Self; 3] = [Self::StalePassword, Self::DisabledActs, Self::BootstrapAgain];
 
     /// Those that only somebody who exports and imports can notice.
     pub const OF_PASSAGES: [Self; 3] = [Self::ExportTellsWhen, Self::OwnIsForeign, Self::ImportUnresolves];

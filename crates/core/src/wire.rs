@@ -21,6 +21,14 @@ pub const EXPORT: &str = "/export";
 pub const SESSION: &str = "Tenure-Session";
 /// What proves the session: 64 hexadecimal digits, a secret.
 pub const PROOF: &str = "Tenure-Proof";
+/// The person who asks, for what people prove with a password.
+pub const PERSON: &str = "Tenure-Person";
+/// That person's password: UTF-8 of which all but letters and digits are percent-encoded, a secret.
+pub const PASSWORD: &str = "Tenure-Password";
+/// The password that an account is to have, in the same way; a secret.
+pub const NEW_PASSWORD: &str = "Tenure-New-Password";
+/// The one-time secret that the server printed on its console.
+pub const CONSOLE: &str = "Tenure-Console";
 /// The client's id of a mutation; a retry carries the same.
 pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 /// The attempt that a holder acts under: task and generation, e.g. `afc-12@3`.

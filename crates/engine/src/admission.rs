@@ -1,18 +1,24 @@
 //! Who may ask: the caller's session, its proof and the fleet's incarnation, judged before any rule runs.
 
-use tenure_core::envelope::{Call, Envelope};
+use tenure_core::envelope::{Authentication, Call, Envelope};
+use tenure_core::model::account::Role;
 use tenure_core::model::ids::{Digest, OperationId, PrincipalName};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::mutant::Mutant;
 use tenure_core::operation::catalog::AnyOperation;
-use tenure_core::operation::{Access, Effect};
+use tenure_core::operation::{Access, Effect, Spec};
 use tenure_core::secret::digest;
 use tenure_core::working_set::{Need, WorkingSet};
 
 /// What must be loaded before a caller can be judged.
 #[must_use]
 pub fn caller_needs(call: &Call) -> Vec<Need> {
-    call.envelope.caller.iter().map(|caller| Need::Session(caller.session.clone())).collect()
+    let session = call.envelope.caller.iter().map(|caller| Need::Session(caller.session.clone()));
+    let person = match &call.envelope.authentication {
+        Some(Authentication::Password { name, .. }) => Some(Need::Account(name.clone())),
+        Some(Authentication::Console) | None => None,
+    };
+    session.chain(person).collect()
 }
 
 /// Judges the caller and puts its session into the call. A closed session is let through only to hear again what
@@ -35,13 +41,53 @@ pub fn admit(
     }
     match spec.access {
         Access::Anyone | Access::Coordinator => Ok(()),
-        Access::Operator => Err(Refusal::new(
-            Code::OperatorRequired,
-            format!("`{}` is for operators, and nothing was changed", spec.name),
-        )
-        .next("ask a person: operator accounts come with accounts")),
         Access::Session => session(set, call, replay),
+        Access::Person => person(set, call, (&spec, Role::Member), replay),
+        Access::Operator => person(set, call, (&spec, Role::Operator), replay),
+        Access::Administrator => person(set, call, (&spec, Role::Administrator), replay),
+        Access::Console if call.envelope.authentication == Some(Authentication::Console) => Ok(()),
+        Access::Console => Err(Refusal::new(
+            Code::AuthenticationFailed,
+            format!("`{}` needs the one-time secret that the server printed on its console", spec.name),
+        )
+        .next("run `tenure serve` in a terminal, and type there what it prints")),
     }
+}
+
+/// Judges the person by the account as it is now. A password that was compared before the account got another one counts
+/// no more, except to hear again of this very change. What a person was answered they hear again, as a closed session does.
+fn person(
+    set: &WorkingSet,
+    call: &mut Call,
+    (spec, role): (&Spec, Role),
+    replay: bool,
+) -> Result<(), Refusal> {
+    call.account = None;
+    let Some(Authentication::Password { name, hash }) = &call.envelope.authentication else {
+        let detail = format!("`{}` is for people with the role {role}, and nothing was changed", spec.name);
+        return Err(Refusal::new(Code::OperatorRequired, detail));
+    };
+    let account = set.accounts.get(name).flatten().ok_or_else(not_proven)?;
+    let is_set_by_this = replay && call.envelope.new_password.as_ref() == Some(&account.password);
+    let is_proven =
+        equal(&account.password.digest(), hash) || is_set_by_this || Mutant::StalePassword.is_on();
+    let is_disabled = account.disabled && !replay && !Mutant::DisabledActs.is_on();
+    if !is_proven || is_disabled {
+        return Err(not_proven());
+    }
+    if !account.role.includes(role) && !replay {
+        let detail =
+            format!("`{}` is for the role {role}, and {name} has the role {}", spec.name, account.role);
+        return Err(Refusal::new(Code::OperatorRequired, detail).next("ask an administrator"));
+    }
+    call.account = Some(account.clone());
+    Ok(())
+}
+
+/// Whoever does not prove to be a person is told nothing about whether there is one.
+#[must_use]
+pub fn not_proven() -> Refusal {
+    Refusal::new(Code::AuthenticationFailed, "the name or the password is wrong, or the account is disabled")
 }
 
 fn session(set: &WorkingSet, call: &mut Call, replay: bool) -> Result<(), Refusal> {
@@ -70,22 +116,26 @@ fn equal(left: &Digest, right: &Digest) -> bool {
     std::hint::black_box(differing) == 0
 }
 
-/// Under whose name and which id an operation's receipt is kept. Opening a session happens under the name that
-/// it asks for. What nobody in particular does leaves no receipt: it repeats its own condition instead.
+/// Under whose name and which id an operation's receipt is kept. Opening a session, or the first account, happens under
+/// the name that it asks for. What nobody in particular does leaves no receipt: it repeats its own condition instead.
 #[must_use]
 pub fn receipt_key(operation: &AnyOperation, call: &Call) -> Option<(PrincipalName, OperationId)> {
     if operation.spec().effect != Effect::Write {
         return None;
     }
+    let person = call.account.as_ref().map(|account| &account.name);
     let principal = if let AnyOperation::OpenSession(open) = operation {
         Some(&open.name)
+    } else if let AnyOperation::BootstrapAccount(bootstrap) = operation {
+        Some(&bootstrap.name)
     } else {
-        call.session.as_ref().map(|session| &session.principal)
+        person.or(call.session.as_ref().map(|session| &session.principal))
     };
     Some((principal?.clone(), call.envelope.operation_id.clone()?))
 }
 
-/// What makes two requests the same: the operation, its input, the attempt it acts for and the token it asks for.
+/// What makes two requests the same: the operation, its input, the attempt it acts for and the token it asks for. The hash
+/// of a new password is left out: it has another salt each time.
 #[must_use]
 pub fn fingerprint(operation: &AnyOperation, envelope: &Envelope) -> Digest {
     let attempt = envelope.fence.as_ref().map(|fence| fence.attempt.to_string()).unwrap_or_default();

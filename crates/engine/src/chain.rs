@@ -1,18 +1,21 @@
 //! The check of the record: no event was altered, removed, inserted or moved, and the receipts that are still
 //! kept are those that the events vouch for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use tenure_core::model::event::{Event, Receipt, chain_hash};
+use serde_json::Value;
+use tenure_core::model::event::{Event, EventKind, Receipt, chain_hash};
 use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName};
 use tenure_core::working_set::receipt_digest;
 use tenure_core::working_set::table::Table;
 
 use crate::store::driver::{Driver, StoreError};
 use crate::store::event::{EventRow, rows_after};
-use crate::store::{fleet, receipt, rows};
+use crate::store::{account, fleet, receipt, rows};
 
+/// The first schema that has accounts.
+const ACCOUNTS_SINCE: u32 = 5;
 /// How many events are looked at at once.
 const EVENTS: u32 = 1_000;
 
@@ -55,6 +58,10 @@ pub enum FlawKind {
     NotTheHead,
     /// The receipt of its operation is not the one that it vouches for.
     Receipt,
+    /// The account that it tells of is not as it left it.
+    Account,
+    /// It is the last one, and there is an account that none tells of.
+    UntoldAccount,
     /// It was noted elsewhere, and the record ends before it.
     Cut,
     /// It was noted elsewhere, and a restore has left it behind.
@@ -74,6 +81,8 @@ impl FlawKind {
             Self::Misplaced => "misplaced",
             Self::NotTheHead => "not_the_head",
             Self::Receipt => "receipt",
+            Self::Account => "account",
+            Self::UntoldAccount => "untold_account",
             Self::Cut => "cut",
             Self::LeftBehind => "left_behind",
             Self::Rewritten => "rewritten",
@@ -91,6 +100,10 @@ impl fmt::Display for Flaw {
             FlawKind::Misplaced => write!(f, "event {event} says something else than the row it stands in"),
             FlawKind::NotTheHead => write!(f, "event {event} is not the one that was recorded last"),
             FlawKind::Receipt => write!(f, "the stored answer of event {event}'s operation was altered"),
+            FlawKind::Account => write!(f, "the account that event {event} tells of was altered or removed"),
+            FlawKind::UntoldAccount => {
+                write!(f, "up to event {event} none tells of an account that is there")
+            }
             FlawKind::Cut => write!(f, "event {event} was noted elsewhere, and the record ends before it"),
             FlawKind::LeftBehind => {
                 write!(f, "event {event} was noted elsewhere, and a restore has left it behind")
@@ -133,6 +146,7 @@ pub(crate) fn walk(
     let mut report =
         ChainReport { events: 0, receipts: 0, last: EventNumber(0), head: Digest([0; 32]), flaw: None };
     let mut last = Place { number: EventNumber(0), epoch: None };
+    let mut told = Told::new();
     loop {
         let rows = rows_after(driver, last.number, None, EVENTS)?;
         if rows.is_empty() {
@@ -140,7 +154,7 @@ pub(crate) fn walk(
         }
         let mut vouched = BTreeMap::new();
         for row in rows {
-            match follows(&row, last, fleet.event, &mut report.head, &mut vouched) {
+            match follows(&row, last, fleet.event, &mut report.head, (&mut vouched, &mut told)) {
                 Ok(epoch) => {
                     let before =
                         std::mem::replace(&mut last, Place { number: row.number, epoch: Some(epoch) });
@@ -171,6 +185,8 @@ pub(crate) fn walk(
         report.flaw = Some(Flaw { event: last.number, kind: FlawKind::NotTheHead });
     } else if let Some(noted) = noted.filter(|noted| noted.event > last.number) {
         report.flaw = Some(Flaw { event: noted.event, kind: FlawKind::Cut });
+    } else {
+        report.flaw = accounts(driver, told, last.number)?;
     }
     Ok(report)
 }
@@ -213,7 +229,7 @@ fn follows(
     last: Place,
     end: EventNumber,
     head: &mut Digest,
-    vouched: &mut Vouched,
+    (vouched, told): (&mut Vouched, &mut Told),
 ) -> Result<Epoch, FlawKind> {
     if row.number > end {
         return Err(FlawKind::Inserted);
@@ -242,7 +258,33 @@ fn follows(
     if let (Some(digest), Some(key)) = (event.receipt, receipt_key(&event)) {
         vouched.insert(key, (event.number, digest));
     }
+    if matches!(event.kind, EventKind::AccountCreated | EventKind::AccountEdited | EventKind::PasswordChanged)
+    {
+        let text = |field: &str| event.data.get(field).and_then(Value::as_str).unwrap_or_default();
+        let row = text("row").parse().map_err(|_| FlawKind::Account)?;
+        let name = text("account").parse().map_err(|_| FlawKind::Account)?;
+        told.insert(name, (event.number, row));
+    }
     Ok(event.epoch)
+}
+
+/// What events tell of accounts: the last one about each, and the digest of the row that it left.
+type Told = BTreeMap<PrincipalName, (EventNumber, Digest)>;
+
+/// Compares the accounts with what events tell of them.
+fn accounts(driver: &mut dyn Driver, mut told: Told, last: EventNumber) -> Result<Option<Flaw>, StoreError> {
+    let mut wrong = BTreeSet::new();
+    let mut untold = false;
+    if driver.schema()? >= ACCOUNTS_SINCE {
+        account::each(driver, &mut |account| match told.remove(&account.name) {
+            Some((_, row)) if row == account.digest() => {}
+            Some((event, _)) => drop(wrong.insert(event)),
+            None => untold = true,
+        })?;
+    }
+    wrong.extend(told.into_values().map(|(event, _)| event));
+    let altered = wrong.first().map(|event| Flaw { event: *event, kind: FlawKind::Account });
+    Ok(altered.or(untold.then_some(Flaw { event: last, kind: FlawKind::UntoldAccount })))
 }
 
 /// Under whose name and id the receipt of an event's operation is kept. What the coordinator does by itself has none.

@@ -157,8 +157,14 @@ fn found(driver: &mut dyn Driver, id: String, wall: WallTime) -> Result<Fleet, S
     let mut set = WorkingSet::new(fleet);
     set.record(EventKind::FleetCreated, About { data, ..About::default() });
     let now = Now { fleet: time, wall };
-    let call =
-        Call { now, epoch, session: None, envelope: Envelope::default(), durations: Durations::default() };
+    let call = Call {
+        now,
+        epoch,
+        session: None,
+        account: None,
+        envelope: Envelope::default(),
+        durations: Durations::default(),
+    };
     set.keep(&call, None);
     flush(driver, &set)?;
     Ok(set.fleet)
@@ -230,12 +236,19 @@ fn finish<S: Store + ?Sized, T, E: From<StoreError>>(
 /// it says is judged later.
 fn first_needs(command: &Command, now: Now, durations: Durations) -> Vec<Need> {
     let envelope = command.envelope.clone();
-    let call = Call { now, epoch: envelope.epoch.unwrap_or(Epoch(0)), session: None, envelope, durations };
+    let call = Call {
+        now,
+        epoch: envelope.epoch.unwrap_or(Epoch(0)),
+        session: None,
+        account: None,
+        envelope,
+        durations,
+    };
     [caller_needs(&call), command.operation.scope(&call)].concat()
 }
 
 fn new_call(set: &WorkingSet, envelope: Envelope, now: Now, durations: Durations) -> Call {
-    Call { now, epoch: set.fleet.epoch, session: None, envelope, durations }
+    Call { now, epoch: set.fleet.epoch, session: None, account: None, envelope, durations }
 }
 
 fn decide_all<S: Store + ?Sized>(

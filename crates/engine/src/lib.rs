@@ -33,12 +33,14 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use tenure_core::envelope::Envelope;
+use tenure_core::model::account::Account;
 use tenure_core::model::backup::Manifest;
-use tenure_core::model::ids::{Anchor, Epoch, EventNumber, ProjectKey};
+use tenure_core::model::ids::{Anchor, Epoch, EventNumber, PrincipalName, ProjectKey};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::time::{FleetTime, WallTime};
 use tenure_core::operation::catalog::AnyOperation;
 
+pub use admission::not_proven;
 use backup::BackupError;
 use chain::ChainReport;
 use clock::{Clocks, MachineClocks};
@@ -195,6 +197,16 @@ impl Engine {
         let Options { durations, clocks, .. } = &self.open.options;
         let wall = WallTime(clocks.wall_ms());
         self.open.readers.answer(operation, envelope, wall, *durations)
+    }
+
+    /// The account of a name as it was committed last. Whether it is still so is judged again under the writer's lock.
+    pub fn account(&self, name: &PrincipalName) -> Result<Option<Account>, StoreError> {
+        self.open.readers.ask(|driver, _| store::account::named(driver, name))
+    }
+
+    /// Whether anybody can make accounts: an administrator that is not disabled.
+    pub fn has_administrator(&self) -> Result<bool, StoreError> {
+        self.open.readers.ask(|driver, _| store::account::has_administrator(driver))
     }
 
     /// What is open.

@@ -37,6 +37,7 @@ pub(crate) fn begin_epoch<S: Store + ?Sized>(
         now: Now { fleet: set.fleet.time, wall: set.fleet.wall },
         epoch: set.fleet.epoch,
         session: None,
+        account: None,
         envelope: Envelope::default(),
         durations: Durations::default(),
     };

@@ -105,7 +105,7 @@ impl Record {
             operation_id: Some(request.id.clone()),
             fence,
             epoch: self.epoch,
-            at_least: None,
+            ..Envelope::default()
         };
         Command { operation: request.operation.clone(), envelope }
     }

@@ -127,6 +127,11 @@ impl Fate {
             | EventKind::ProjectEdited
             | EventKind::ProjectBound
             | EventKind::ProjectUnbound
+            | EventKind::AccountCreated
+            | EventKind::AccountEdited
+            | EventKind::PasswordChanged
+            | EventKind::PersonAuthenticated
+            | EventKind::AuthenticationRefused
             | EventKind::ImportApplied => return Err(format!("of no task: {event:?}")),
             EventKind::TaskClaimed
             | EventKind::LeaseExpired

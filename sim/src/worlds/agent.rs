@@ -151,7 +151,7 @@ impl Agent {
             token_hash: held.is_none().then(|| secret(agent).lease_token(&id).hash()),
             operation_id: Some(id),
             epoch: (!opens).then_some(self.epoch),
-            at_least: None,
+            ..Envelope::default()
         };
         Command { operation, envelope }
     }

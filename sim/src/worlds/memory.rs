@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
+use tenure_core::model::account::{Account, Role};
 use tenure_core::model::attempt::{Attempt, AttemptState};
 use tenure_core::model::dependency::Dependency;
 use tenure_core::model::event::{EventKind, Fleet, Receipt};
@@ -12,7 +13,7 @@ use tenure_core::model::project::{Binding, Project, Tally};
 use tenure_core::model::session::{Principal, Served, Session};
 use tenure_core::model::task::{Alias, Blocker, Body, Rank, Task};
 use tenure_core::model::time::{FleetTime, Now, WallTime};
-use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
+use tenure_core::working_set::records::{AttemptIndex, EnabledIn, SessionIndex, Side};
 use tenure_core::working_set::table::{Record, Table};
 use tenure_core::working_set::{Moments, Need, Newest, Page, Rows as PageRows, Window, WorkingSet};
 use tenure_engine::clock::Clocks;
@@ -38,6 +39,8 @@ pub struct Rows {
     pub tallies: Shelf<Tally>,
     /// Principals.
     pub principals: Shelf<Principal>,
+    /// Accounts of people.
+    pub accounts: Shelf<Account>,
     /// Sessions.
     pub sessions: Shelf<Session>,
     /// When sessions claimed where.
@@ -83,6 +86,7 @@ impl Rows {
             bindings: Shelf::<Binding>::default(),
             tallies: Shelf::<Tally>::default(),
             principals: Shelf::<Principal>::default(),
+            accounts: Shelf::<Account>::default(),
             sessions: Shelf::<Session>::default(),
             served: Shelf::<Served>::default(),
             tasks: Shelf::<Task>::default(),
@@ -294,6 +298,10 @@ fn load(rows: &Rows, set: &mut WorkingSet, need: Need, now: Now) {
             set.moments.insert(project, moments);
         }
         Need::Principal(name) => by_key(&mut set.principals, &rows.principals, name),
+        Need::Account(name) => by_key(&mut set.accounts, &rows.accounts, name),
+        Need::Administrators => {
+            by_index(&mut set.accounts, &rows.accounts, EnabledIn(Role::Administrator));
+        }
         Need::Session(id) => by_key(&mut set.sessions, &rows.sessions, id),
         Need::OpenSessionsOf(name) => by_index(&mut set.sessions, &rows.sessions, SessionIndex::OpenOf(name)),
         Need::SessionsIn(conversation) => {
@@ -381,6 +389,7 @@ fn load_page(rows: &Rows, set: &mut WorkingSet, page: Page, now: Now) {
             PageRows::Edges(edges, total)
         }
         Page::Events { .. }
+        | Page::Accounts { .. }
         | Page::NewestEvents { .. }
         | Page::Happened { .. }
         | Page::Before { .. }

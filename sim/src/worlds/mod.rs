@@ -42,7 +42,8 @@ impl Mistake {
     #[must_use]
     pub fn all() -> Vec<Self> {
         let flaws = [Flaw::ClockBeforeLock, Flaw::ReceiptOutside, Flaw::TimeNotCommitted];
-        let rules = Mutant::ALL.into_iter().filter(|mutant| !Mutant::OF_PASSAGES.contains(mutant));
+        let elsewhere = [Mutant::OF_PASSAGES, Mutant::OF_ACCOUNTS].concat();
+        let rules = Mutant::ALL.into_iter().filter(|mutant| !elsewhere.contains(mutant));
         rules.map(Self::Rule).chain(flaws.map(Self::Store)).collect()
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::{
-    Access, Effect, FENCE_REFUSALS, Fencing, READ_REFUSALS, SESSION_REFUSALS, SHARED_REFUSALS, Spec,
-    WRITE_REFUSALS,
+    Access, Effect, FENCE_REFUSALS, Fencing, PERSON_REFUSALS, READ_REFUSALS, SESSION_REFUSALS,
+    SHARED_REFUSALS, Spec, WRITE_REFUSALS,
 };
 
 use super::schema::{Definitions, Field};
@@ -34,7 +34,7 @@ These come from what surrounds an operation and not from its own rules. Each sec
 const GROUPS: &[(&str, &[Code])] = &[
     ("any operation", SHARED_REFUSALS),
     ("a session", SESSION_REFUSALS),
-    ("an operator", &[Code::OperatorRequired]),
+    ("a person", PERSON_REFUSALS),
     ("a question", READ_REFUSALS),
     ("a write", WRITE_REFUSALS),
     ("a fence", FENCE_REFUSALS),
@@ -128,7 +128,10 @@ fn access(access: Access) -> &'static str {
     match access {
         Access::Anyone => "anybody who reaches the coordinator",
         Access::Session => "a session that proves itself",
-        Access::Operator => "an operator, by an authentication of their own",
+        Access::Person => "a person with an account, by its password",
+        Access::Operator => "a person with the role operator, by the account's password",
+        Access::Administrator => "a person with the role administrator, by the account's password",
+        Access::Console => "whoever read the one-time secret that the server printed on its console",
         Access::Coordinator => "the coordinator itself",
     }
 }

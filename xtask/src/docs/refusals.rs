@@ -3,8 +3,8 @@
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::{
-    CROWD_REFUSALS, FENCE_REFUSALS, NETWORK_REFUSALS, READ_REFUSALS, SESSION_REFUSALS, SHARED_REFUSALS,
-    WRITE_REFUSALS,
+    CROWD_REFUSALS, FENCE_REFUSALS, NETWORK_REFUSALS, PERSON_REFUSALS, READ_REFUSALS, SESSION_REFUSALS,
+    SHARED_REFUSALS, WRITE_REFUSALS,
 };
 
 use super::{GENERATED, Pages, operations, table};
@@ -62,21 +62,19 @@ fn returned_by(code: Code, entries: &[Entry]) -> String {
     if SHARED_REFUSALS.contains(&code) {
         return "Every operation.\n".to_owned();
     }
-    if NETWORK_REFUSALS.contains(&code) {
-        return "Every request by the network, whatever it asks for. On the socket, none.\n".to_owned();
-    }
     let mut text = String::new();
     let mut group = |codes: &[Code], sentence: &str| {
         if codes.contains(&code) {
             text.push_str(&format!("{sentence}\n\n"));
         }
     };
-    group(SESSION_REFUSALS, "Every operation that only a session or an operator may call.");
+    group(NETWORK_REFUSALS, "Every request by the network, whatever it asks for.");
+    group(SESSION_REFUSALS, "Every operation that only a session may call.");
     group(READ_REFUSALS, "Every question that wants an event to be there (`Tenure-At-Least`).");
     group(WRITE_REFUSALS, "Every operation that writes.");
     group(CROWD_REFUSALS, "Every import, and its preview.");
     group(FENCE_REFUSALS, "Every operation that a fence comes with.");
-    group(&[Code::OperatorRequired], "Every operation that only an operator may call.");
+    group(PERSON_REFUSALS, "Every operation that only a person may call, by a password.");
     let named: Vec<String> = entries
         .iter()
         .filter(|entry| entry.spec.refusals.contains(&code))

@@ -13,6 +13,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Waiting and following", "waiting.md"),
     ("Finding work again", "finding.md"),
     ("Running a command for a task", "run.md"),
+    ("People, roles and passwords", "authority.md"),
     ("Backup and restore", "backup-and-restore.md"),
     ("Moving a store", "moving-a-store.md"),
     ("The record, and who could have changed it", "record.md"),

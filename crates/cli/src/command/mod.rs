@@ -1,5 +1,6 @@
 //! The commands, one file per noun.
 
+pub mod account;
 pub mod audit;
 pub mod backup;
 pub mod blocker;

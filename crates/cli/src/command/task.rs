@@ -2,10 +2,11 @@
 
 use clap::Subcommand;
 use tenure_core::model::time::WallTime;
-use tenure_core::operation::task;
+use tenure_core::operation::{Operation, task};
 
 use crate::context::Context;
 use crate::on_task::{InProject, OnTask};
+use crate::person::As;
 use crate::render::time;
 use crate::stop::Stop;
 
@@ -26,8 +27,18 @@ pub enum Command {
     Resume(OnTask<task::ResumeTask, false>),
     Archive(OnTask<task::ArchiveTask, false>),
     Cancel(Cancel),
-    Reopen(OnTask<task::ReopenTask, false>),
-    ForceRelease(OnTask<task::ForceRelease, false>),
+    Reopen(ByPerson<task::ReopenTask>),
+    ForceRelease(ByPerson<task::ForceRelease>),
+}
+
+// An operation on a task that a person asks for.
+#[derive(clap::Args)]
+#[command(after_help = "An operator types their password on this terminal.")]
+pub struct ByPerson<O: Operation + clap::Args> {
+    #[command(flatten)]
+    operation: OnTask<O, false>,
+    #[command(flatten)]
+    who: As,
 }
 
 // Its help is the operation's own comment, which a doc comment here would replace.
@@ -84,7 +95,11 @@ pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
             }
             context.perform_on((operation, operand))
         }
-        Command::Reopen(operation) => context.perform_on(operation.resolve(context)?),
-        Command::ForceRelease(operation) => context.perform_on(operation.resolve(context)?),
+        Command::Reopen(ByPerson { operation, who }) => {
+            context.perform_as(&operation.resolve(context)?.0, &who, None)
+        }
+        Command::ForceRelease(ByPerson { operation, who }) => {
+            context.perform_as(&operation.resolve(context)?.0, &who, None)
+        }
     }
 }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tenure_core::model::event;
 use tenure_core::operation::{
-    commits, digest, graph, label, ownership, project, queue, record, search, session, task, wait,
+    account, commits, digest, graph, label, ownership, project, queue, record, search, session, task, wait,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -44,6 +44,8 @@ fn shown(operation: &str, answer: Value, width: usize) -> Option<String> {
         Some(page.finish())
     }
     match operation {
+        "account.create" => page::<account::AccountAnswer>(answer, width),
+        "account.list" => page::<account::AccountList>(answer, width),
         "claim" => page::<ownership::Claimed>(answer, width),
         "heartbeat" => page::<ownership::Alive>(answer, width),
         "note" | "checkpoint" => page::<ownership::Recorded>(answer, width),

@@ -1,5 +1,6 @@
 //! Answers as people read them. What programs read is the answer itself, with `--json`.
 
+mod account;
 mod commits;
 mod digest;
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod finding;
 mod gallery;
 mod network;
 mod onboarding;
+mod people;
 mod place;
 mod progress;
 mod restored;

@@ -79,6 +79,16 @@ text_enum! {
         TaskReconciled = "task_reconciled",
         /// The holder was asked to stop.
         CancelRequested = "cancel_requested",
+        /// A person was given an account.
+        AccountCreated = "account_created",
+        /// An account's role changed, or it was disabled or enabled.
+        AccountEdited = "account_edited",
+        /// An account's password was set, or hashed anew.
+        PasswordChanged = "password_changed",
+        /// A person proved with a password to be who they say, for something that leaves no event of its own.
+        PersonAuthenticated = "person_authenticated",
+        /// Somebody named an account, or a name that has none, and did not prove to be that person.
+        AuthenticationRefused = "authentication_refused",
         /// A file of another tracker was imported.
         ImportApplied = "import_applied",
     }

@@ -20,6 +20,24 @@ pub const PAGE_ROWS_DEFAULT: u32 = 20;
 pub const PAGE_BYTES_DEFAULT: usize = 1600;
 /// The same for each part of a digest.
 pub const PART_BYTES_DEFAULT: usize = 400;
+/// Shortest password of a person, in bytes.
+pub const PASSWORD_BYTES_MIN: usize = 12;
+/// Longest password of a person, in bytes.
+pub const PASSWORD_BYTES_MAX: usize = 1024;
+/// Most passwords that are compared or hashed at once: each takes 19 MiB and a core for a while.
+pub const PASSWORDS_AT_ONCE: usize = 2;
+/// Most that wait for their turn; beyond that a caller is told to come back.
+pub const PASSWORDS_WAITING: usize = 16;
+/// How many wrong passwords in a row are compared for one name before the next one has to wait.
+pub const GUESSES_OF_NAME: u32 = 5;
+/// After how long one more is compared, in milliseconds.
+pub const GUESS_OF_NAME_MS: u64 = 20_000;
+/// The same for all names together.
+pub const GUESSES: u32 = 30;
+/// After how long one more is compared for all names together, in milliseconds.
+pub const GUESS_MS: u64 = 2_000;
+/// Who was authenticated, and who was refused, is recorded once for each account in so long, in milliseconds.
+pub const AUTHENTICATIONS_MS: u64 = 60_000;
 /// Longest query of a search, in bytes.
 pub const QUERY_BYTES: usize = 1024;
 /// Most words and phrases of one query.

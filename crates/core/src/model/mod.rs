@@ -2,6 +2,7 @@
 
 pub(crate) mod text_enum;
 
+pub mod account;
 pub mod attempt;
 pub mod backup;
 pub mod dependency;

@@ -63,6 +63,9 @@ codes! {
     Overloaded = "overloaded", 503, 2, true,
         "Too much waits already: for the writer, for the room of imports' texts, or for something to happen.",
         "Wait a moment and send the same request again.";
+    RateLimited = "rate_limited", 429, 2, true,
+        "It was asked for too often in a short time.",
+        "Wait as long as the message says, and send the same request again.";
     Behind = "behind", 503, 2, true,
         "The store that this server reaches has not come to the event that the question wants it to have.",
         "Ask again in a moment, or ask the server that told the event.";
@@ -98,7 +101,10 @@ codes! {
         "Choose another name, or use the session's own secret file, or wait until its presence ends.";
     OperatorRequired = "operator_required", 403, 5, false,
         "Only an operator may do this.",
-        "Ask a person: operator accounts and their per-action password come with accounts.";
+        "Ask a person who has an operator's account: they type their password at a terminal, for each action.";
+    AuthenticationFailed = "authentication_failed", 401, 5, false,
+        "The name or the password is wrong, or the account is disabled.",
+        "Type both again; an administrator sets another password with `tenure account password NAME`.";
     PeerRefused = "peer_refused", 403, 5, false,
         "The caller runs as another user of the operating system.",
         "Call as the user who owns the store.";
@@ -111,9 +117,6 @@ codes! {
     OriginRefused = "origin_refused", 403, 5, false,
         "The request comes from a web page of another origin.",
         "Let whoever runs the server allow that origin, if it is to be trusted: `tenure serve --origin URL`.";
-    RateLimited = "rate_limited", 429, 2, true,
-        "Too many requests have come from this address.",
-        "Wait as long as the message says, and send the same request again.";
     NotHolder = "not_holder", 403, 6, false,
         "The caller does not hold this attempt.",
         "Stop changing this work; claim it anew if it is free.";

@@ -31,6 +31,8 @@ macro_rules! with_operations {
             ownership::HandOff, ownership::Release, ownership::Close, ownership::Dispose, ownership::Reconcile,
             ownership::ShowRecovery,
             record::ListEvents, record::History, record::Statistics, digest::TellDigest,
+            account::BootstrapAccount, account::CreateAccount, account::ListAccounts, account::EditAccount,
+            account::SetPassword, account::RehashPassword, account::RecordAuthentications,
             record::PreviewImport, record::ApplyImport, record::RecordOverdue,
             #[cfg(feature = "dummy-operation")] dummy::Echo,
         }

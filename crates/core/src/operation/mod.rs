@@ -4,6 +4,7 @@
 //! [`Spec`] says the rest. HTTP routes, OpenAPI, command-line arguments, the typed client and the reference pages
 //! all follow from [`crate::with_operations!`] by generic code. A new operation is its own file and one line there.
 
+pub mod account;
 #[cfg(feature = "cli")]
 pub mod arguments;
 pub mod catalog;
@@ -28,6 +29,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::model::account::Role;
 use crate::model::refusal::Code;
 use crate::model::time::FleetTime;
 
@@ -75,10 +77,35 @@ pub enum Access {
     Anyone,
     /// A session that proves itself.
     Session,
-    /// An operator, by an authentication of their own.
+    /// A person with an account, by a password of their own.
+    Person,
+    /// The same, and the account is an operator's.
     Operator,
+    /// The same, and the account is an administrator's.
+    Administrator,
+    /// Whoever read the one-time secret that the server printed on its console.
+    Console,
     /// The coordinator itself, in the background. It has no route and is on no surface.
     Coordinator,
+}
+
+impl Access {
+    /// The role that a person's account must have at least; absent where no person is asked for.
+    #[must_use]
+    pub const fn role(self) -> Option<Role> {
+        match self {
+            Self::Person => Some(Role::Member),
+            Self::Operator => Some(Role::Operator),
+            Self::Administrator => Some(Role::Administrator),
+            Self::Anyone | Self::Session | Self::Console | Self::Coordinator => None,
+        }
+    }
+
+    /// Whether somebody proves who they are with each call.
+    #[must_use]
+    pub const fn is_authenticated(self) -> bool {
+        self.role().is_some() || matches!(self, Self::Console)
+    }
 }
 
 /// Whether a holder's fence comes with an operation.
@@ -120,6 +147,9 @@ pub const NETWORK_REFUSALS: &[Code] =
 /// Refusals that any operation of a session can return.
 pub const SESSION_REFUSALS: &[Code] =
     &[Code::SessionRequired, Code::SessionUnknown, Code::SessionClosed, Code::EpochChanged];
+/// Refusals that any operation of a person can return.
+pub const PERSON_REFUSALS: &[Code] =
+    &[Code::OperatorRequired, Code::AuthenticationFailed, Code::RateLimited, Code::Overloaded];
 /// Refusals that any question can return, of which event it must not be older than.
 pub const READ_REFUSALS: &[Code] = &[Code::Behind, Code::EpochChanged];
 /// Refusals that any write can return.
@@ -143,11 +173,11 @@ impl Spec {
     #[must_use]
     pub fn all_refusals(&self) -> Vec<Code> {
         let mut codes = [self.refusals, SHARED_REFUSALS].concat();
-        if matches!(self.access, Access::Session | Access::Operator) {
+        if self.access == Access::Session {
             codes.extend(SESSION_REFUSALS);
         }
-        if self.access == Access::Operator {
-            codes.push(Code::OperatorRequired);
+        if self.access.is_authenticated() {
+            codes.extend(PERSON_REFUSALS);
         }
         codes.extend(match self.effect {
             Effect::Read => READ_REFUSALS,

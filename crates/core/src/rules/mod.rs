@@ -9,6 +9,7 @@ use crate::operation::view::AsOf;
 use crate::working_set::{Need, Step, WorkingSet};
 use patience::Patience;
 
+pub mod account;
 pub mod at_least;
 pub mod attention;
 pub mod cancel;
@@ -29,6 +30,7 @@ pub mod label;
 pub mod lookup;
 pub mod named;
 pub mod next;
+pub mod password;
 pub mod patience;
 pub mod project;
 pub mod queue;

@@ -4,6 +4,7 @@
 //! loads that and asks the rule again. A refused command is taken back whole; what remains at the end of the
 //! batch is flushed in a few statements. Nothing here knows a database.
 
+mod about;
 mod need;
 mod news;
 pub mod records;
@@ -13,9 +14,8 @@ pub mod walk;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::envelope::Call;
+use crate::model::account::{Account, Role};
 use crate::model::attempt::{Attempt, Entry, EntryKind};
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::{Actor, EVENT_VERSION, Event, EventKind, Fleet, Receipt, StoredEvent, chain_hash};
@@ -29,47 +29,13 @@ use crate::model::refusal::Refusal;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Task};
 use crate::model::time::{FleetTime, WallTime};
+pub use about::About;
 pub use need::{Chosen, Completion, Found, Landings, Moments, Need, Newest, Page, Rows, Source, Window};
 pub use news::News;
-use records::{AttemptIndex, SessionIndex, Side};
+use records::{AttemptIndex, EnabledIn, SessionIndex, Side};
 pub use step::{Step, Stop, together};
 use table::{Record, Table};
 use walk::Walk;
-
-/// What an event is about, as a rule states it; the engine adds number, time and actor.
-#[derive(Debug, Clone, Default)]
-pub struct About {
-    /// The project.
-    pub project: Option<ProjectKey>,
-    /// The task.
-    pub task: Option<TaskId>,
-    /// The attempt.
-    pub attempt: Option<AttemptId>,
-    /// Facts of this kind of event.
-    pub data: Value,
-    /// Who did it, when it is not the calling session.
-    pub actor: Option<Actor>,
-}
-
-impl About {
-    /// An event about a task.
-    #[must_use]
-    pub fn task(task: &TaskId, data: Value) -> Self {
-        Self { project: Some(task.project.clone()), task: Some(task.clone()), data, ..Self::default() }
-    }
-
-    /// An event about an attempt.
-    #[must_use]
-    pub fn attempt(attempt: &AttemptId, data: Value) -> Self {
-        Self { attempt: Some(attempt.clone()), ..Self::task(&attempt.task, data) }
-    }
-
-    /// An event about a project.
-    #[must_use]
-    pub fn project(project: &ProjectKey, data: Value) -> Self {
-        Self { project: Some(project.clone()), data, ..Self::default() }
-    }
-}
 
 /// The rows, windows and pages that a batch knows, and the events it has appended.
 pub struct WorkingSet {
@@ -83,6 +49,8 @@ pub struct WorkingSet {
     pub tallies: Table<Tally>,
     /// Principals.
     pub principals: Table<Principal>,
+    /// Accounts of people.
+    pub accounts: Table<Account>,
     /// Sessions.
     pub sessions: Table<Session>,
     /// When sessions claimed where.
@@ -125,6 +93,7 @@ macro_rules! every_table {
         $set.bindings.$method();
         $set.tallies.$method();
         $set.principals.$method();
+        $set.accounts.$method();
         $set.sessions.$method();
         $set.served.$method();
         $set.tasks.$method();
@@ -164,6 +133,7 @@ impl WorkingSet {
             bindings: Table::default(),
             tallies: Table::default(),
             principals: Table::default(),
+            accounts: Table::default(),
             sessions: Table::default(),
             served: Table::default(),
             tasks: Table::default(),
@@ -283,6 +253,16 @@ impl WorkingSet {
     /// A principal.
     pub fn principal(&self, name: &PrincipalName) -> Step<Option<Principal>> {
         row(&self.principals, name, || Need::Principal(name.clone()))
+    }
+
+    /// A person's account.
+    pub fn account(&self, name: &PrincipalName) -> Step<Option<Account>> {
+        row(&self.accounts, name, || Need::Account(name.clone()))
+    }
+
+    /// The administrators that are not disabled.
+    pub fn administrators(&self) -> Step<Vec<Account>> {
+        rows(&self.accounts, &EnabledIn(Role::Administrator), || Need::Administrators)
     }
 
     /// A session.
@@ -469,11 +449,12 @@ impl WorkingSet {
     }
 }
 
-/// The calling session as an actor; nobody for what the coordinator does by itself.
+/// The authenticated person or the calling session as an actor; nobody for what the coordinator does by itself.
 fn caller_of(call: &Call) -> Actor {
     let session = call.session.as_ref();
+    let person = call.account.as_ref().map(|account| account.name.clone());
     Actor {
-        principal: session.map(|session| session.principal.clone()),
+        principal: person.or_else(|| session.map(|session| session.principal.clone())),
         session: session.map(|session| session.id.clone()),
         parent: session.and_then(|session| session.parent.clone()),
         operation: None,

@@ -34,6 +34,10 @@ pub enum Need {
     Moments(ProjectKey),
     /// A principal by name.
     Principal(PrincipalName),
+    /// A person's account by name.
+    Account(PrincipalName),
+    /// The administrators that are not disabled.
+    Administrators,
     /// A session by id.
     Session(SessionId),
     /// The open sessions of a principal.
@@ -223,6 +227,13 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// A part of the accounts in the order of their names.
+    Accounts {
+        /// Only names after this one.
+        after: Option<PrincipalName>,
+        /// At most so many.
+        count: u32,
+    },
     /// Open sessions, newest first.
     Sessions {
         /// At most so many.
@@ -261,6 +272,8 @@ pub enum Rows {
     Tasks(Vec<TaskId>),
     /// Keys of projects; the rows themselves are loaded with them.
     Projects(Vec<ProjectKey>),
+    /// Names of accounts; the rows themselves are loaded with them.
+    Accounts(Vec<PrincipalName>),
     /// Sessions; the rows themselves are loaded with them.
     Sessions(Vec<SessionId>),
     /// Keys of receipts; the rows themselves are loaded with them.
@@ -326,6 +339,13 @@ impl Rows {
     pub fn projects(&self) -> &[ProjectKey] {
         let Self::Projects(keys) = self else { unreachable!("a page of projects holds projects") };
         keys
+    }
+
+    /// The names of a page of accounts.
+    #[must_use]
+    pub fn accounts(&self) -> &[PrincipalName] {
+        let Self::Accounts(names) = self else { unreachable!("a page of accounts holds names") };
+        names
     }
 
     /// The ids of a page of sessions.

@@ -1,6 +1,7 @@
 //! Which rows there are, what identifies each, and under which questions it is found.
 
 use super::table::Record;
+use crate::model::account::{Account, Role};
 use crate::model::attempt::{Attempt, Entry};
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::Receipt;
@@ -195,6 +196,21 @@ impl Record for Principal {
     }
     fn indexes(&self) -> Vec<ByKeyAlone> {
         Vec::new()
+    }
+}
+
+/// How accounts are found: those of a role that are not disabled.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EnabledIn(pub Role);
+
+impl Record for Account {
+    type Key = PrincipalName;
+    type Index = EnabledIn;
+    fn key(&self) -> PrincipalName {
+        self.name.clone()
+    }
+    fn indexes(&self) -> Vec<EnabledIn> {
+        if self.disabled { Vec::new() } else { vec![EnabledIn(self.role)] }
     }
 }
 

@@ -70,7 +70,14 @@ impl Store {
             ..Envelope::default()
         };
         let now = Now { fleet: FleetTime(i64::from(self.operations)), wall: EVALUATED_AT };
-        Call { now, epoch: Epoch(1), session: Some(session), envelope, durations: Durations::default() }
+        Call {
+            now,
+            epoch: Epoch(1),
+            session: Some(session),
+            account: None,
+            envelope,
+            durations: Durations::default(),
+        }
     }
 
     /// Decides as an engine does: what is needed is looked for, a refusal is taken back, an answer is kept.

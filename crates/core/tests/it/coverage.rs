@@ -8,6 +8,7 @@ use tenure_core::envelope::Envelope;
 use tenure_core::model::event::EventKind;
 use tenure_core::model::ids::AttemptId;
 use tenure_core::model::refusal::Code;
+use tenure_core::operation::account::RecordAuthentications;
 use tenure_core::operation::catalog::entries;
 use tenure_core::operation::record::RecordOverdue;
 
@@ -221,6 +222,19 @@ fn every_refusal_that_an_operation_names_happens() {
     let opened = json!({ "session": c.session, "name": "c", "proof_hash": c.secret.session_proof().hash() });
     check(&mut world, "session.open", &opened, Code::SessionClosed);
 
+    world.by(None, "first", &from(json!({ "name": "ada" }), "account.bootstrap")).expect("made");
+    for (operation, input, code) in [
+        ("account.bootstrap", json!({ "name": "eve" }), Code::StateConflict),
+        ("account.create", json!({ "name": "ada", "role": "member", "reason": "r" }), Code::AlreadyExists),
+        ("account.edit", json!({ "name": "ada", "disabled": true, "reason": "r" }), Code::StateConflict),
+        ("account.edit", json!({ "name": "none", "disabled": true, "reason": "r" }), Code::NotFound),
+        ("account.password", json!({ "name": "none", "reason": "r" }), Code::NotFound),
+    ] {
+        let answer = world.by(Some("ada"), "second", &from(input.clone(), operation));
+        assert_eq!(answer, Err(code), "{operation} {input}");
+        seen.insert((operation, code));
+    }
+
     let named = entries();
     let named =
         named.iter().flat_map(|entry| entry.spec.refusals.iter().map(|code| (entry.spec.name, *code)));
@@ -268,6 +282,12 @@ fn every_kind_of_event_is_recorded() {
     let dispose = json!({ "task": "p-14", "disposition": "restart", "reason": "r" });
     world.fenced(&a, &taken.attempt, from(dispose, "dispose")).expect("decided");
     world.ok(&a, from(json!({}), "session.close"));
+    world.by(None, "first", &from(json!({ "name": "ada" }), "account.bootstrap")).expect("made");
+    let disable = json!({ "name": "ada", "disabled": false, "reason": "r" });
+    world.by(Some("ada"), "second", &from(disable, "account.edit")).expect("edited");
+    world.by(Some("ada"), "second", &from(json!({}), "account.password")).expect("set");
+    let told = RecordAuthentications { name: None, proven: 1, refused: 1 };
+    world.by(None, "second", &told.into()).expect("background work is never refused");
 
     let mut kinds: BTreeSet<EventKind> = world.set.events.iter().map(|stored| stored.event.kind).collect();
     // Those that only the engine records, when it makes or restores a store.

@@ -1,5 +1,6 @@
 //! The rules as callers meet them, on a store that is nothing but the working set itself.
 
+mod accounts;
 mod attention;
 mod cancelling;
 mod choice;

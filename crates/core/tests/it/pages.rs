@@ -51,6 +51,11 @@ impl World {
                 let last = set.events.iter().rfind(|stored| stored.event.wall_time < *moment);
                 Rows::Events(last.cloned().into_iter().collect(), false)
             }
+            Page::Accounts { after, count } => {
+                let names = set.accounts.rows().map(|account| account.name.clone());
+                let later = names.filter(|name| after.as_ref().is_none_or(|after| name > after));
+                Rows::Accounts(later.take(*count as usize).collect())
+            }
             Page::Kept { project, .. } => {
                 let open = set.blockers.rows().filter(|blocker| blocker.resolved_at.is_none());
                 let tasks: BTreeSet<TaskId> = open.map(|blocker| blocker.task.clone()).collect();

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use tenure_core::envelope::{Call, Caller, Envelope, Fence};
+use tenure_core::model::account::Role;
 use tenure_core::model::attempt::Attempt;
 use tenure_core::model::event::Fleet;
 use tenure_core::model::ids::{AttemptId, Digest, Epoch, EventNumber, OperationId, SessionId, TaskId};
@@ -15,7 +16,7 @@ use tenure_core::operation::catalog::AnyOperation;
 use tenure_core::operation::ownership::{Claim, Claimed};
 use tenure_core::operation::session::OpenSession;
 use tenure_core::secret::SessionSecret;
-use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
+use tenure_core::working_set::records::{AttemptIndex, EnabledIn, SessionIndex, Side};
 use tenure_core::working_set::{Moments, Need, Newest, Stop, Window, WorkingSet};
 
 /// A fleet in memory, its clock, and the sessions that act on it.
@@ -96,7 +97,7 @@ impl World {
         Agent { session, secret }
     }
 
-    fn next_operation(&mut self) -> OperationId {
+    pub fn next_operation(&mut self) -> OperationId {
         self.operations += 1;
         format!("op-{}", self.operations).parse().expect("an operation id")
     }
@@ -173,14 +174,21 @@ impl World {
             operation_id: Some(operation_id),
             fence: None,
             epoch: Some(Epoch(1)),
-            at_least: None,
+            ..Envelope::default()
         }
     }
 
     pub fn call(&self, agent: Option<&Agent>, envelope: Envelope) -> Call {
         let session: Option<Session> =
             agent.and_then(|agent| self.set.sessions.get(&agent.session).flatten().cloned());
-        Call { now: self.now, epoch: Epoch(1), session, envelope, durations: Durations::default() }
+        Call {
+            now: self.now,
+            epoch: Epoch(1),
+            session,
+            account: None,
+            envelope,
+            durations: Durations::default(),
+        }
     }
 
     /// Decides, keeps an acceptance and takes back a refusal, as the engine does.
@@ -191,9 +199,14 @@ impl World {
         operation: &AnyOperation,
     ) -> Result<String, Refusal> {
         let call = self.call(agent, envelope);
-        let decided = self.decide(&call, operation);
+        self.settle(&call, operation)
+    }
+
+    /// The same for a call that is made already.
+    pub fn settle(&mut self, call: &Call, operation: &AnyOperation) -> Result<String, Refusal> {
+        let decided = self.decide(call, operation);
         match &decided {
-            Ok(answer) => self.set.keep(&call, Some(answer)),
+            Ok(answer) => self.set.keep(call, Some(answer)),
             Err(refusal) => {
                 self.set.undo();
                 let spec = operation.spec();
@@ -245,6 +258,8 @@ impl World {
                 set.moments.insert(project, Moments { deferred_due, expired });
             }
             Need::Principal(name) => set.principals.load_absent(name),
+            Need::Account(name) => set.accounts.load_absent(name),
+            Need::Administrators => set.accounts.cover(EnabledIn(Role::Administrator)),
             Need::Session(id) => set.sessions.load_absent(id),
             Need::OpenSessionsOf(name) => set.sessions.cover(SessionIndex::OpenOf(name)),
             Need::SessionsIn(conversation) => set.sessions.cover(SessionIndex::Conversation(conversation)),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
+use tenure_core::model::account::Role;
 use tenure_core::model::attempt::EntryKind;
 use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::handle::Handle;
@@ -11,12 +12,12 @@ use tenure_core::model::ids::{ConversationId, OperationId};
 use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::task::Rank;
 use tenure_core::model::time::Now;
-use tenure_core::working_set::records::{AttemptIndex, SessionIndex, Side};
+use tenure_core::working_set::records::{AttemptIndex, EnabledIn, SessionIndex, Side};
 use tenure_core::working_set::{Need, Newest, Page, Source, WorkingSet};
 
 use super::driver::{Driver, StoreError};
 use super::rows::{foresee_by_index, foresee_by_key, load_by_index, load_by_key};
-use super::{attempt, body, entry, graph, page, project, queue, receipt, session, task};
+use super::{account, attempt, body, entry, graph, page, project, queue, receipt, session, task};
 
 /// Needs, sorted by kind.
 #[derive(Default)]
@@ -25,6 +26,8 @@ struct Wanted {
     bindings: Vec<String>,
     tallies: Vec<ProjectKey>,
     principals: Vec<PrincipalName>,
+    accounts: Vec<PrincipalName>,
+    administrators: bool,
     sessions: Vec<SessionId>,
     open_sessions: Vec<PrincipalName>,
     conversations: Vec<ConversationId>,
@@ -125,6 +128,8 @@ fn walked(need: &Need) -> Option<&TaskId> {
         | Need::Tallies(_)
         | Need::Moments(_)
         | Need::Principal(_)
+        | Need::Account(_)
+        | Need::Administrators
         | Need::Session(_)
         | Need::OpenSessionsOf(_)
         | Need::SessionsIn(_)
@@ -155,6 +160,8 @@ impl Wanted {
                 Need::Bindings(repository) => wanted.bindings.push(repository),
                 Need::Tallies(project) => wanted.tallies.push(project),
                 Need::Principal(name) => wanted.principals.push(name),
+                Need::Account(name) => wanted.accounts.push(name),
+                Need::Administrators => wanted.administrators = true,
                 Need::Session(id) => wanted.sessions.push(id),
                 Need::OpenSessionsOf(name) => wanted.open_sessions.push(name),
                 Need::SessionsIn(conversation) => wanted.conversations.push(conversation),
@@ -194,6 +201,7 @@ impl Wanted {
             queue::foresee(driver, set, (project, *source), (*after, count), now)?;
         }
         foresee_by_key(driver, &set.principals, &session::PRINCIPALS, &self.principals)?;
+        foresee_by_key(driver, &set.accounts, &account::BY_NAME, &self.accounts)?;
         foresee_by_key(driver, &set.sessions, &session::BY_ID, &self.sessions)?;
         foresee_by_key(driver, &set.served, &session::SERVED_AT, &self.served)?;
         foresee_by_key(driver, &set.projects, &project::BY_KEY, &self.projects)?;
@@ -230,6 +238,13 @@ impl Wanted {
 
     fn load_people(&mut self, driver: &mut dyn Driver, set: &mut WorkingSet) -> Result<(), StoreError> {
         load_by_key(driver, &mut set.principals, &session::PRINCIPALS, take(&mut self.principals))?;
+        load_by_key(driver, &mut set.accounts, &account::BY_NAME, take(&mut self.accounts))?;
+        if take(&mut self.administrators) {
+            let enabled = vec![EnabledIn(Role::Administrator)];
+            load_by_index(driver, &mut set.accounts, &account::ENABLED_IN, enabled, |role| {
+                role.0.to_string()
+            })?;
+        }
         load_by_key(driver, &mut set.sessions, &session::BY_ID, take(&mut self.sessions))?;
         load_by_key(driver, &mut set.served, &session::SERVED_AT, take(&mut self.served))?;
         let open_of = take(&mut self.open_sessions).into_iter().map(SessionIndex::OpenOf).collect();

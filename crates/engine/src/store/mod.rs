@@ -4,6 +4,7 @@
 //! [`flush`] writes what a batch changed. Neither begins or ends a transaction. A batch sees all this as a
 //! [`batch::Store`].
 
+pub mod account;
 pub mod attempt;
 pub mod batch;
 pub mod body;
@@ -44,6 +45,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
+    include_str!("migrations/0005.sql"),
 ];
 
 /// The number of the last migration that this version knows.
@@ -55,6 +57,7 @@ pub fn schema_known() -> u32 {
 /// Writes everything that a batch changed: what others refer to first, and the fleet row last.
 pub fn flush(driver: &mut dyn Driver, set: &WorkingSet) -> Result<(), StoreError> {
     rows::flush(driver, &set.principals)?;
+    rows::flush(driver, &set.accounts)?;
     rows::flush(driver, &set.sessions)?;
     rows::flush(driver, &set.projects)?;
     rows::flush(driver, &set.bindings)?;
@@ -86,6 +89,7 @@ pub fn is_changed(set: &WorkingSet) -> bool {
     !set.events.is_empty()
         || set.has_drafts()
         || set.principals.dirty().next().is_some()
+        || set.accounts.dirty().next().is_some()
         || set.sessions.dirty().next().is_some()
         || set.projects.dirty().next().is_some()
         || set.bindings.dirty().next().is_some()

@@ -8,7 +8,7 @@ use tenure_core::working_set::{Page, Rows, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Stored, load_by_key};
-use super::{body, completion, event, graph, label, project, queue, receipt, search, session, task};
+use super::{account, body, completion, event, graph, label, project, queue, receipt, search, session, task};
 
 /// Loads a page with the rows that it names.
 pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
@@ -83,6 +83,12 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             let keys = projects.iter().map(|project| project.key.clone()).collect();
             projects.into_iter().for_each(|project| set.projects.load(project));
             Rows::Projects(keys)
+        }
+        Page::Accounts { after, count } => {
+            let accounts = account::after(driver, after.as_ref(), *count)?;
+            let names = accounts.iter().map(|account| account.name.clone()).collect();
+            accounts.into_iter().for_each(|account| set.accounts.load(account));
+            Rows::Accounts(names)
         }
         Page::Sessions { count } => {
             let sessions = session::newest(driver, *count)?;

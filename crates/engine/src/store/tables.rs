@@ -1,6 +1,7 @@
 //! The tables that hold what the fleet knows. Beside them there are only indexes of theirs: labels, completions and words
 //! are written with the rows that they follow from (`flush`, `fill`), each database's in its own way.
 
+use tenure_core::model::account::Account;
 use tenure_core::model::attempt::{Attempt, Entry};
 use tenure_core::model::dependency::Dependency;
 use tenure_core::model::event::Receipt;
@@ -14,10 +15,11 @@ use super::{event, fleet};
 
 /// All of them, each after those that its rows refer to.
 #[must_use]
-pub fn all() -> [&'static Shape; 16] {
+pub fn all() -> [&'static Shape; 17] {
     [
         fleet::shape(),
         Principal::shape(),
+        Account::shape(),
         Session::shape(),
         Project::shape(),
         Binding::shape(),

@@ -1,6 +1,7 @@
 //! The engine against its promises: on a store in memory and on one in a file, alone and in its thread, with
 //! every call to the database failing in turn.
 
+mod accounts;
 mod backups;
 mod chain;
 mod checkups;

@@ -15,6 +15,7 @@ mod report;
 mod socket;
 
 use std::fs::File;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -89,6 +90,9 @@ pub fn serve(folder: &Path, options: &Options) -> ExitCode {
         }
     };
     report::ready(&started.running());
+    if !options.detach {
+        started.print_secret();
+    }
     report::let_go(options.detach);
     match started.listen_for_signals().run() {
         Ended::Closed => ExitCode::SUCCESS,
@@ -221,6 +225,18 @@ impl Daemon {
         tracing::info!(listening = ?open.urls(), "the network is listened on");
         self.network = Some(open);
         Ok(self)
+    }
+
+    /// While there is no administrator: prints the one-time secret with which the first one is made, on the terminal that
+    /// this server was started on. It is printed nowhere else, because a file or a log would keep it.
+    fn print_secret(&self) {
+        let is_seen = std::io::stderr().is_terminal();
+        let secret = if is_seen { self.app.console_secret() } else { Ok(None) };
+        match secret {
+            Ok(Some(secret)) => report::secret(&secret),
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, "no secret for the first administrator could be drawn"),
+        }
     }
 
     /// Lets SIGTERM, SIGINT and SIGHUP stop it.

@@ -62,6 +62,18 @@ pub(super) fn failed(failed: &Failed) {
     say(&json!({ "ready": false, "error": failed.error, "next": failed.next }));
 }
 
+/// Tells whoever sits at the terminal how the first administrator is made.
+pub(super) fn secret(secret: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let told = writeln!(
+        stderr,
+        "This fleet has no administrator yet. To make the first one, run `tenure account bootstrap NAME`\n\
+         in another terminal, and type there this one-time secret: {secret}"
+    );
+    // A terminal that is gone needs no secret.
+    let _ = told.and_then(|()| stderr.flush());
+}
+
 /// A starter that has gone away needs no answer.
 fn say(line: &serde_json::Value) {
     let mut stdout = std::io::stdout().lock();

@@ -16,6 +16,7 @@ use tenure_engine::clock::{Clocks, MachineClocks};
 use tenure_engine::store::driver::{Class, StoreError};
 use tenure_engine::{Command, Engine, Failure, Info, Told};
 
+use super::people::People;
 use super::waiters::Waiters;
 
 /// How long one write probe answers for.
@@ -44,6 +45,8 @@ pub struct App {
     pub(super) head: watch::Sender<EventNumber>,
     /// A byte of room for each byte of an import's request that is here.
     pub(super) import_room: Semaphore,
+    /// Those who prove with a password who they are.
+    pub(super) people: People,
     stop: watch::Sender<bool>,
     in_flight: AtomicUsize,
     queued: Arc<AtomicUsize>,
@@ -95,6 +98,7 @@ impl App {
             imports: Semaphore::new(IMPORTS_AT_ONCE),
             exports: Arc::new(Semaphore::new(EXPORTS)),
             import_room: Semaphore::new(IMPORTS_BYTES),
+            people: People::default(),
             stop: watch::Sender::new(false),
             in_flight: AtomicUsize::new(0),
             queued: Arc::default(),
@@ -107,6 +111,12 @@ impl App {
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// The one-time secret with which the first administrator is made, if there is none yet. It is for the console of who
+    /// started this server, and only its hash is kept.
+    pub fn console_secret(&self) -> Result<Option<String>, StoreError> {
+        if self.engine.has_administrator()? { Ok(None) } else { self.people.draw_console_secret().map(Some) }
     }
 
     /// The wish to stop: who listens and who asks share it.

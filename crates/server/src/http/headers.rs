@@ -14,11 +14,17 @@ use tenure_core::wire;
 pub(super) fn require_session(spec: &Spec, headers: &HeaderMap) -> Result<(), Refusal> {
     let named = headers.contains_key(wire::SESSION) && headers.contains_key(wire::PROOF);
     match spec.access {
-        Access::Session | Access::Operator if !named => Err(Refusal::new(
+        Access::Session if !named => Err(Refusal::new(
             Code::SessionRequired,
             format!("{} needs a session: send {} and {}", spec.name, wire::SESSION, wire::PROOF),
         )),
-        Access::Anyone | Access::Session | Access::Operator | Access::Coordinator => Ok(()),
+        Access::Anyone
+        | Access::Session
+        | Access::Person
+        | Access::Operator
+        | Access::Administrator
+        | Access::Console
+        | Access::Coordinator => Ok(()),
     }
 }
 
@@ -53,7 +59,7 @@ pub(super) fn envelope(spec: &Spec, headers: &HeaderMap) -> Result<Envelope, Ref
     // A write is decided on the newest state anyway.
     let at_least = if spec.effect == Effect::Read { value(headers, wire::AT_LEAST)? } else { None };
     let token_hash = value(headers, wire::TOKEN_HASH)?;
-    Ok(Envelope { caller, operation_id, fence, token_hash, epoch, at_least })
+    Ok(Envelope { caller, operation_id, fence, token_hash, epoch, at_least, ..Envelope::default() })
 }
 
 /// The revision that `If-Match` names.
@@ -92,7 +98,7 @@ fn incomplete(one: &str, other: &str) -> Refusal {
 }
 
 /// A header's text. It may come once.
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
     let mut values = headers.get_all(name).iter();
     let Some(first) = values.next() else {
         return Ok(None);

@@ -21,6 +21,7 @@ mod lost;
 mod method;
 mod openapi;
 mod patience;
+mod people;
 mod problem;
 mod request;
 mod response;

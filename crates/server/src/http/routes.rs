@@ -20,7 +20,7 @@ use super::app::App;
 use super::attend::Asked;
 use super::fields::Fields;
 use super::problem::Refused;
-use super::{follow, headers, method, patience, request, response};
+use super::{follow, headers, method, patience, people, request, response};
 
 /// Everything that is known of a route before a request comes.
 struct Route {
@@ -78,7 +78,8 @@ async fn answer(
 ) -> Result<Response, Refused> {
     let (mut parts, body) = request.into_parts();
     headers::require_session(&route.spec, &parts.headers)?;
-    let envelope = headers::envelope(&route.spec, &parts.headers)?;
+    people::require(&route.spec, &parts.headers)?;
+    let mut envelope = headers::envelope(&route.spec, &parts.headers)?;
     asked.operation_id.clone_from(&envelope.operation_id);
 
     // Room is taken by texts that are here: a body that never arrives keeps nobody else's out.
@@ -101,7 +102,11 @@ async fn answer(
     {
         return follow::follow(app, events.clone(), envelope.at_least, &parts.headers).await;
     }
+    let outdated = people::prove(app, &operation, &parts.headers, &mut envelope).await?;
     let Told { outcome, at } = patience::ask(app, Command { operation, envelope }).await;
+    if let Some(outdated) = outdated {
+        people::renew(app, outdated).await;
+    }
     let json = outcome.map_err(|failure| Refused::at(app.refusal(failure), at))?;
     let answer = if route.is_revised { response::tagged(json) } else { response::json(json) };
     Ok(response::true_at(answer, at))

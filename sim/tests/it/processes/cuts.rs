@@ -81,6 +81,10 @@ fn prepare(scene: &Scene, operation: &str) -> Value {
         }
         "task.cancel" => json!({ "task": task, "revision": 1, "reason": "no longer" }),
         "task.reopen" | "task.force-release" => json!({ "task": task, "reason": "by hand" }),
+        "account.bootstrap" => json!({ "name": "ada" }),
+        "account.create" => json!({ "name": "ada", "role": "member", "reason": "by hand" }),
+        "account.edit" => json!({ "name": "ada", "disabled": true, "reason": "by hand" }),
+        "account.password" => json!({}),
         "dependency.add" => json!({ "task": task, "on": "afc-2", "kind": "blocks" }),
         "dependency.remove" => {
             scene.done("dependency.add", &json!({ "task": task, "on": "afc-2", "kind": "blocks" }));
@@ -176,9 +180,10 @@ fn check(spec: &Spec) {
     let own = own.count();
     assert_eq!(events.len() - before, own, "{}: there are events of somebody else", spec.name);
     match (spec.access, spec.effect) {
-        (Access::Operator, _) => {
-            let code = heard.as_ref().expect_err("nobody here is an operator").code();
-            assert_eq!(code, Code::OperatorRequired);
+        (Access::Person | Access::Operator | Access::Administrator | Access::Console, _) => {
+            let code = heard.as_ref().expect_err("nobody here is a person").code();
+            let is_console = spec.access == Access::Console;
+            assert_eq!(code, if is_console { Code::AuthenticationFailed } else { Code::OperatorRequired });
             assert_eq!(own, 0);
         }
         (_, Effect::Light) => assert_eq!(own, 0, "{}", spec.name),

@@ -139,7 +139,7 @@ impl Both {
             }),
             operation_id: Some(own),
             epoch: None,
-            at_least: None,
+            ..Envelope::default()
         };
         Command { operation: what.operation(agent, request), envelope }
     }

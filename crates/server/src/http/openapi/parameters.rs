@@ -1,6 +1,8 @@
 //! The headers that stand beside an operation.
 
 use serde_json::{Value, json};
+use tenure_core::model::limits::PASSWORD_BYTES_MAX;
+use tenure_core::operation::account::{BootstrapAccount, CreateAccount, SetPassword};
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::ownership::Claim;
 use tenure_core::operation::{Access, Effect, Fencing, Operation};
@@ -12,8 +14,16 @@ use crate::http::follow;
 pub(super) fn of(entry: &Entry, has_revision: bool) -> Vec<Value> {
     let spec = entry.spec;
     let mut names = vec![wire::PROTOCOL_HEADER];
-    if spec.access != Access::Anyone {
-        names.extend([wire::SESSION, wire::PROOF]);
+    match spec.access {
+        Access::Session => names.extend([wire::SESSION, wire::PROOF]),
+        Access::Person | Access::Operator | Access::Administrator => {
+            names.extend([wire::PERSON, wire::PASSWORD]);
+        }
+        Access::Console => names.push(wire::CONSOLE),
+        Access::Anyone | Access::Coordinator => {}
+    }
+    if [BootstrapAccount::SPEC.name, CreateAccount::SPEC.name, SetPassword::SPEC.name].contains(&spec.name) {
+        names.push(wire::NEW_PASSWORD);
     }
     match spec.effect {
         Effect::Read => names.push(wire::AT_LEAST),
@@ -37,6 +47,8 @@ pub(super) fn of(entry: &Entry, has_revision: bool) -> Vec<Value> {
 /// What each header means, once.
 pub(super) fn all() -> Value {
     let secret = json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" });
+    let typed =
+        json!({ "type": "string", "pattern": "^[0-9A-Za-z%._~-]+$", "maxLength": 3 * PASSWORD_BYTES_MAX });
     let cursor = json!({ "type": "string", "pattern": "^[0-9]+-[0-9]+$" });
     let name = json!({ "type": "string", "maxLength": 64 });
     let rows = [
@@ -48,6 +60,20 @@ pub(super) fn all() -> Value {
             json!({ "type": "string", "pattern": "^[0-9a-f]{32}$" }),
         ),
         (wire::PROOF, true, "What proves the session; a secret.", secret.clone()),
+        (wire::PERSON, true, "The person who asks.", name.clone()),
+        (
+            wire::PASSWORD,
+            true,
+            "That person's password, all but letters and digits as %XX; a secret.",
+            typed.clone(),
+        ),
+        (
+            wire::NEW_PASSWORD,
+            true,
+            "The password that the account is to have, in the same way; a secret.",
+            typed.clone(),
+        ),
+        (wire::CONSOLE, true, "The one-time secret that the server printed on its console.", typed),
         (
             wire::IDEMPOTENCY_KEY,
             true,
