@@ -145,10 +145,10 @@ fn what_is_not_exactly_right_is_refused_by_name() {
             "task.create",
         ),
         (
-            "operator without session",
+            "operator without a password",
             request("POST", "/api/v1/tasks/afc-1/reopen"),
-            401,
-            "session_required",
+            403,
+            "operator_required",
             "task.reopen",
         ),
         (
