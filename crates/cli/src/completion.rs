@@ -148,7 +148,7 @@ impl Found {
 /// A caller that starts no daemon and says nothing.
 fn client() -> Option<Client> {
     let place = place::find(&Wish::default(), &variable).ok()?;
-    place.client(None, Box::new(|_| ())).ok()
+    Client::at(&place, None, Box::new(|_| ())).ok()
 }
 
 /// The project that a task's beginning names, else the one that this checkout is bound to.

@@ -98,7 +98,7 @@ impl Context {
         let screen = self.screen.clone();
         let notice = Box::new(move |text: &str| screen.remark(&format!("tenure: {text}")));
         let start = Start { program: own_program()?, arguments: Vec::new() };
-        Ok(self.place()?.client(Some(start), notice)?)
+        Ok(Client::at(&self.place()?, Some(start), notice)?)
     }
 
     fn say_place(&self) -> Result<(), Stop> {

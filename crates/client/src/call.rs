@@ -18,7 +18,7 @@ use crate::autostart::{self, Start};
 use crate::failure::Failure;
 use crate::info::Info;
 use crate::pause::{Pause, Steps};
-use crate::place::{self, Server};
+use crate::place::{self, Place, Server};
 use crate::private;
 use crate::route::Route;
 use crate::token;
@@ -101,6 +101,14 @@ impl From<Unanswered> for Failure {
 }
 
 impl Client {
+    /// A caller of the coordinator at this place. `start` says how a daemon of the local store is started.
+    pub fn at(place: &Place, start: Option<Start>, notice: Notice) -> Result<Self, Failure> {
+        match place {
+            Place::Local(folder) => Ok(Self::new(folder, start, notice)),
+            Place::Server(server) => Self::of_server(server.clone(), notice),
+        }
+    }
+
     /// A caller of the daemon of this state folder. `start` says how to start one that does not run; without it
     /// a missing daemon is a failure.
     #[must_use]
@@ -109,7 +117,7 @@ impl Client {
     }
 
     /// A caller of a server on the network.
-    pub fn of_server(server: Server, notice: Notice) -> Result<Self, Failure> {
+    fn of_server(server: Server, notice: Notice) -> Result<Self, Failure> {
         let token = token::read(&server.folder, &server.url)?;
         let authorities = server.authorities.as_ref().map(|setting| Path::new(&setting.value));
         let wire = Wire::to_server(&server.url, authorities, token)?;

@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tenure_core::model::refusal::{Code, Refusal};
 
-use crate::autostart::Start;
-use crate::call::{Client, Notice};
 use crate::failure::Failure;
 use crate::private;
 use crate::server_url::ServerUrl;
@@ -71,14 +69,6 @@ impl Place {
         match self {
             Self::Local(folder) => folder,
             Self::Server(server) => &server.folder,
-        }
-    }
-
-    /// A caller of it. `start` says how a daemon of the local store is started.
-    pub fn client(&self, start: Option<Start>, notice: Notice) -> Result<Client, Failure> {
-        match self {
-            Self::Local(folder) => Ok(Client::new(folder, start, notice)),
-            Self::Server(server) => Client::of_server(server.clone(), notice),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use serde_json::Value;
+use tenure_client::call::Client;
 use tenure_client::place::{self, Wish};
 use tenure_cluster::Authority;
 
@@ -137,7 +138,7 @@ fn what_everybody_may_know_comes_over_tls() {
         _ => None,
     };
     let found = place::find(&Wish::default(), &variable).expect("a server");
-    let client = found.client(None, Box::new(|_| ())).expect("a caller");
+    let client = Client::at(&found, None, Box::new(|_| ())).expect("a caller");
     // Twice, so that the connection is used again.
     for _ in 0..2 {
         let version: Value =

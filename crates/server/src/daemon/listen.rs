@@ -1,4 +1,5 @@
-//! Connections: who may have one, how many there are, how long they may be silent, and how they end.
+//! The socket and the network beside it: who may have a connection, how many there are, how long they may be silent, and
+//! how they end.
 
 use std::convert::Infallible;
 use std::io;
@@ -6,19 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::response::Response;
-use hyper::Request;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::connections::{asked_to_stop, speak, take};
 use super::network;
 use super::patient::Patient;
 use crate::http::{App, peer_refused, router};
@@ -33,22 +31,6 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 * 1024;
 /// How often it is checked that the folder and the socket are still there.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
-
-/// Where connections come from.
-pub(super) trait Source: Send + Sync + 'static {
-    /// A connection, with what is known of its other end.
-    type Stream: Send;
-
-    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
-}
-
-impl Source for UnixListener {
-    type Stream = UnixStream;
-
-    async fn accept(&self) -> io::Result<UnixStream> {
-        Ok(Self::accept(self).await?.0)
-    }
-}
 
 /// What a daemon listens on.
 pub(super) struct Listeners {
@@ -111,43 +93,6 @@ pub(super) async fn serve<T>(
     Ok(held)
 }
 
-/// Waits until the daemon is asked to stop.
-pub(super) async fn asked_to_stop(stopping: &mut watch::Receiver<bool>) {
-    // Who could ask is gone with the daemon.
-    let _ = stopping.wait_for(|stop| *stop).await;
-}
-
-/// Takes connections until it is asked to stop, as many at once as there is room for. Returns the source: until that is
-/// dropped, whoever comes late waits in its queue.
-pub(super) async fn take<S: Source, C: Future<Output = ()> + Send + 'static>(
-    source: S,
-    room: Arc<Semaphore>,
-    mut stopping: watch::Receiver<bool>,
-    converse: impl Fn(S::Stream, OwnedSemaphorePermit) -> C + Send,
-) -> S {
-    loop {
-        tokio::select! {
-            () = asked_to_stop(&mut stopping) => return source,
-            accepted = accept(&source, &room) => match accepted {
-                Ok((stream, permit)) => drop(tokio::spawn(converse(stream, permit))),
-                Err(error) => {
-                    // Out of descriptors, for example: what is open now will close.
-                    tracing::warn!(%error, "a connection could not be taken");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            },
-        }
-    }
-}
-
-async fn accept<S: Source>(
-    source: &S,
-    room: &Arc<Semaphore>,
-) -> io::Result<(S::Stream, OwnedSemaphorePermit)> {
-    let permit = room.clone().acquire_owned().await.map_err(io::Error::other)?;
-    Ok((source.accept().await?, permit))
-}
-
 /// Serves one connection. Somebody who runs as another user hears why, whatever was asked.
 async fn converse(
     stream: Patient<UnixStream>,
@@ -171,18 +116,6 @@ async fn converse(
         }
     }
     drop(permit);
-}
-
-/// Answers on a connection until it ends.
-pub(super) async fn speak<I, S>(http: &http1::Builder, stream: I, service: S, watcher: Watcher)
-where
-    I: AsyncRead + AsyncWrite + Unpin + 'static,
-    S: Service<Request<Incoming>, Response = Response, Error = Infallible>,
-{
-    let conversation = http.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(conversation).await {
-        tracing::debug!(%error, "a connection ended early");
-    }
 }
 
 /// The store is one user's own. Not even root calls as somebody else.

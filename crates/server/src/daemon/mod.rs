@@ -6,6 +6,7 @@
 //! does with all it opens, so that nothing of the starter is kept open by a process that outlives it. So is the current
 //! folder: the starter sets the state folder on its child, so that no other place is kept busy.
 
+mod connections;
 mod folder;
 mod listen;
 mod log;

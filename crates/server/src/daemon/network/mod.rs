@@ -26,7 +26,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-use super::listen::{Source, asked_to_stop, speak, take};
+use super::connections::{Source, asked_to_stop, speak, take};
 use super::patient::Patient;
 use super::report::Failed;
 use crate::http::{self, App, Block, Door, HostName, Origin, Peer, Proxies};
