@@ -58,6 +58,7 @@ impl Context {
     ) -> Result<Vec<u8>, Stop> {
         let what = if spec.access == Access::Console { "the server's secret" } else { "a password" };
         let client = self.client()?;
+        client.check_secrecy()?;
         let mut typing = Typing::on_terminal(what)?;
         let name = if spec.access == Access::Console { None } else { Some(who.name()?) };
         let proof = match name {

@@ -158,6 +158,11 @@ impl Client {
     }
 
     /// Tells a person something.
+    /// The server on the network that is called, if it is one.
+    pub(crate) fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
     pub(crate) fn tell(&self, text: &str) {
         (self.notice)(text);
     }

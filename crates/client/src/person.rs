@@ -4,6 +4,7 @@
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tenure_core::model::ids::PrincipalName;
+use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::{Effect, Spec};
 use tenure_core::wire;
 
@@ -40,8 +41,20 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Client {
+    /// Refuses to send what a person types where others could read it. Whoever listens on a port of this machine may be
+    /// anybody of it, and nothing proves to the person who it is.
+    pub fn check_secrecy(&self) -> Result<(), Failure> {
+        let Some(server) = self.server().filter(|server| !server.url.is_encrypted) else { return Ok(()) };
+        let detail = format!("what a person types is not sent to {}, where others could read it", server.url);
+        let refusal = Refusal::new(Code::OperatorRequired, detail);
+        Err(refusal
+            .next("use the server's https:// address, or its socket on its own machine (`--local`)")
+            .into())
+    }
+
     /// Asks for an operation as a person.
     pub fn ask_as(&self, spec: &Spec, input: &Value, typed: &Credentials) -> Result<Vec<u8>, Failure> {
+        self.check_secrecy()?;
         let secret = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let mut headers = match &typed.proof {
             Proven::Password { name, password } => {

@@ -294,3 +294,25 @@ fn the_secret_is_printed_on_a_terminal_alone_and_counts_no_more_afterwards() {
     assert_eq!(code, 5, "{text}");
     assert!(text.contains("tenure serve"), "it says where the secret comes from: {text}");
 }
+
+#[test]
+fn what_is_typed_never_goes_where_anybody_of_this_machine_could_listen() {
+    let place = Place::bound();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("a listener of ours");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    for words in ["task reopen afc-1 --reason x --as bob", "account list --as ada", "account bootstrap ada"] {
+        let (text, code) = Talk::tenure(&place, &format!("{words} --server {url}")).ends();
+        assert_eq!(code, 5, "{text}");
+        assert!(text.contains("where others could read it") && !text.contains("assword of"), "{text}");
+    }
+    assert!(listener.accept().is_err(), "nobody called");
+}
+
+#[test]
+fn who_starts_a_server_beside_another_hears_that_it_ends() {
+    let place = Place::bound();
+    let (text, code) = Talk::tenure(&place, "serve").ends();
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("serves this folder already") && text.contains("kill "), "{text}");
+}

@@ -81,6 +81,9 @@ pub fn serve(folder: &Path, options: &Options) -> ExitCode {
         Ok(Started::Daemon(daemon)) => daemon,
         Ok(Started::AlreadyRunning(running)) => {
             report::ready(&running);
+            if !options.detach {
+                report::there_before(&running);
+            }
             return ExitCode::SUCCESS;
         }
         Err(failed) => {

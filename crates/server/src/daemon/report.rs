@@ -1,7 +1,7 @@
 //! What a daemon tells whoever started it: one line of JSON, and before it one now and then while there is reason to
 //! wait.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -62,16 +62,31 @@ pub(super) fn failed(failed: &Failed) {
     say(&json!({ "ready": false, "error": failed.error, "next": failed.next }));
 }
 
+/// Tells whoever sits at the terminal that nothing was started.
+pub(super) fn there_before(running: &Running) {
+    let pid = running.pid;
+    let told = format!(
+        "Process {pid} serves this folder already, so this one ends. To serve it from here, end that process first:\n\
+         kill {pid}, and repeat the command at once, before another command starts a server by itself."
+    );
+    to_a_terminal(&told);
+}
+
 /// Tells whoever sits at the terminal how the first administrator is made.
 pub(super) fn secret(secret: &str) {
-    let mut stderr = std::io::stderr().lock();
-    let told = writeln!(
-        stderr,
+    to_a_terminal(&format!(
         "This fleet has no administrator yet. To make the first one, run `tenure account bootstrap NAME`\n\
          in another terminal, and type there this one-time secret: {secret}"
-    );
-    // A terminal that is gone needs no secret.
-    let _ = told.and_then(|()| stderr.flush());
+    ));
+}
+
+/// Says something to a person, if there is one at the error output. Programs read the line on standard output.
+fn to_a_terminal(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    if stderr.is_terminal() {
+        // A terminal that is gone needs no word.
+        let _ = writeln!(stderr, "{text}").and_then(|()| stderr.flush());
+    }
 }
 
 /// A starter that has gone away needs no answer.

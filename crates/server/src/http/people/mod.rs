@@ -229,7 +229,7 @@ fn too_often(wait_ms: u64) -> Refusal {
 fn note(app: &Arc<App>, name: Option<PrincipalName>, told: Told) {
     let wait = lock(&app.people.notes).count(name.clone(), told, app.people.now_ms());
     match wait {
-        Some(0) => record(app, name),
+        Some(0) => record(app, name, told),
         Some(wait_ms) => {
             let app = app.clone();
             let mut stopping = app.stop().subscribe();
@@ -237,16 +237,20 @@ fn note(app: &Arc<App>, name: Option<PrincipalName>, told: Told) {
                 // Whichever comes first: its time, or the end of the server.
                 let _ = tokio::time::timeout(Duration::from_millis(wait_ms), stopping.wait_for(|stop| *stop))
                     .await;
-                record(&app, name);
+                record(&app, name, told);
             }));
         }
         None => {}
     }
 }
 
-fn record(app: &Arc<App>, name: Option<PrincipalName>) {
-    let (proven, refused) = lock(&app.people.notes).take(&name, app.people.now_ms());
-    if proven + refused > 0 {
+fn record(app: &Arc<App>, name: Option<PrincipalName>, told: Told) {
+    let count = lock(&app.people.notes).take(&name, told, app.people.now_ms());
+    let (proven, refused) = match told {
+        Told::Proven => (count, 0),
+        Told::Refused => (0, count),
+    };
+    if count > 0 {
         by_itself(app, RecordAuthentications { name, proven, refused }, Envelope::default());
     }
 }
