@@ -1,5 +1,4 @@
-//! How often an address may ask without being known: as often as there are tokens in its bucket, which fills again slowly.
-//! How many addresses are remembered is bounded, and who has waited long enough is forgotten.
+//! How often an address may ask without being known. How many addresses are remembered is bounded, and who has waited long enough is forgotten.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,47 +7,40 @@ use std::time::{Duration, Instant};
 
 use tenure_core::model::limits::{UNKNOWN_ADDRESSES, UNKNOWN_BURST, UNKNOWN_EVERY_MS};
 
-/// How long it takes to be allowed one more.
-const EVERY: Duration = Duration::from_millis(UNKNOWN_EVERY_MS);
+use super::bucket::{Bucket, Rate};
 
-/// Addresses that have asked without being known. Of each it is kept when all its tokens will be there again.
+/// How often an address may ask.
+const RATE: Rate = Rate { most: UNKNOWN_BURST, every: Duration::from_millis(UNKNOWN_EVERY_MS) };
+
+/// Addresses that have asked without being known.
 #[derive(Default)]
-pub(super) struct Guesses(Mutex<BTreeMap<IpAddr, Instant>>);
+pub(super) struct Guesses(Mutex<BTreeMap<IpAddr, Bucket>>);
 
 impl Guesses {
     /// Notes that this address asks. If it must wait, it is told how long, and nothing is noted.
     pub(super) fn ask(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let mut addresses = self.lock();
-        if let Some(full_at) = addresses.get(&address) {
-            let missing = full_at.saturating_duration_since(now);
-            let most = EVERY * (UNKNOWN_BURST - 1);
-            if missing > most {
-                return Err(missing - most);
-            }
-        }
         if addresses.len() >= UNKNOWN_ADDRESSES && !addresses.contains_key(&address) {
-            addresses.retain(|_, full_at| *full_at > now);
+            addresses.retain(|_, bucket| !bucket.is_full(now));
             // Who has asked least makes room for who asks now.
             if addresses.len() >= UNKNOWN_ADDRESSES
-                && let Some(least) = addresses.iter().min_by_key(|(_, full_at)| **full_at)
+                && let Some(least) = addresses.iter().min_by_key(|(_, bucket)| bucket.full_at())
             {
                 let least = *least.0;
                 addresses.remove(&least);
             }
         }
-        let full_at = addresses.entry(address).or_insert(now);
-        *full_at = (*full_at).max(now) + EVERY;
-        Ok(())
+        addresses.entry(address).or_insert_with(|| Bucket::full(now)).take(now, RATE)
     }
 
     /// Takes one back: who asked is known.
     pub(super) fn forgive(&self, address: IpAddr) {
-        if let Some(full_at) = self.lock().get_mut(&address) {
-            *full_at -= EVERY;
+        if let Some(bucket) = self.lock().get_mut(&address) {
+            bucket.give_back(RATE);
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<IpAddr, Instant>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<IpAddr, Bucket>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -67,13 +59,13 @@ mod tests {
         for _ in 0..UNKNOWN_BURST {
             assert_eq!(guesses.ask(address(1), begun), Ok(()));
         }
-        assert_eq!(guesses.ask(address(1), begun), Err(EVERY));
+        assert_eq!(guesses.ask(address(1), begun), Err(RATE.every));
         assert_eq!(guesses.ask(address(2), begun), Ok(()), "another address");
-        assert_eq!(guesses.ask(address(1), begun + EVERY), Ok(()));
-        assert_eq!(guesses.ask(address(1), begun + EVERY), Err(EVERY));
+        assert_eq!(guesses.ask(address(1), begun + RATE.every), Ok(()));
+        assert_eq!(guesses.ask(address(1), begun + RATE.every), Err(RATE.every));
         guesses.forgive(address(1));
-        assert_eq!(guesses.ask(address(1), begun + EVERY), Ok(()), "one of them was known");
-        let later = begun + EVERY * (UNKNOWN_BURST + 1);
+        assert_eq!(guesses.ask(address(1), begun + RATE.every), Ok(()), "one of them was known");
+        let later = begun + RATE.every * (UNKNOWN_BURST + 1);
         assert!((0..UNKNOWN_BURST).all(|_| guesses.ask(address(1), later).is_ok()));
     }
 
@@ -88,7 +80,7 @@ mod tests {
         }
         assert_eq!(guesses.lock().len(), UNKNOWN_ADDRESSES);
         assert!(guesses.ask(address(0), now).is_err(), "who asked most is remembered longest");
-        assert_eq!(guesses.ask(address(u32::MAX), now + EVERY), Ok(()));
+        assert_eq!(guesses.ask(address(u32::MAX), now + RATE.every), Ok(()));
         assert_eq!(guesses.lock().len(), 2, "who has waited long enough is forgotten");
     }
 }

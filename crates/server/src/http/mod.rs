@@ -5,6 +5,7 @@ mod app;
 mod at_least;
 mod attend;
 mod backup;
+mod bucket;
 mod database;
 mod door;
 mod export;

@@ -27,6 +27,7 @@ use tenure_engine::{Command, Failure, not_proven};
 
 use super::app::App;
 use super::headers::text;
+use super::problem::RETRY_AFTER;
 use guesses::Guesses;
 use hashing::Hashing;
 use notes::{Notes, Told};
@@ -52,7 +53,7 @@ impl Default for People {
     fn default() -> Self {
         Self {
             hashing: Hashing::default(),
-            guesses: Mutex::default(),
+            guesses: Mutex::new(Guesses::none(Instant::now())),
             notes: Mutex::default(),
             console: Mutex::default(),
             since: Instant::now(),
@@ -195,8 +196,7 @@ async fn compare(
     name: &PrincipalName,
     (first, second): (String, Option<String>),
 ) -> Result<Proven, Refusal> {
-    let now = app.people.now_ms();
-    lock(&app.people.guesses).take(name, now).map_err(too_often)?;
+    lock(&app.people.guesses).take(name, Instant::now()).map_err(too_often)?;
     let asked = name.clone();
     let found = app.blocking(move |app| app.engine.account(&asked)).await?;
     let found = found.map_err(|error| app.refusal(Failure::CannotTell(error)))?;
@@ -217,11 +217,11 @@ async fn compare(
     Err(not_proven())
 }
 
-fn too_often(wait_ms: u64) -> Refusal {
-    let seconds = wait_ms.div_ceil(1000).max(1);
+fn too_often(wait: Duration) -> Refusal {
+    let seconds = wait.as_secs() + 1;
     Refusal::new(Code::RateLimited, "passwords were guessed too often lately")
         .next(format!("wait {seconds} s, and type it again"))
-        .fact("retry_after_s", seconds)
+        .fact(RETRY_AFTER, seconds)
 }
 
 /// Counts who was authenticated and who was refused, and records it: at once, but no account more than once a minute, so
