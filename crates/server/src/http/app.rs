@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tenure_core::model::ids::EventNumber;
+use tenure_core::model::ids::{Digest, EventNumber};
 use tenure_core::model::limits::{EXPORTS, FOLLOWERS, IMPORTS_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
 use tenure_core::operation::Effect;
+use tenure_core::secret::digest;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use tenure_engine::clock::{Clocks, MachineClocks};
@@ -51,6 +52,8 @@ pub struct App {
     in_flight: AtomicUsize,
     queued: Arc<AtomicUsize>,
     requests: AtomicU64,
+    /// What the names of requests are made of: they tell nobody which process this is, nor how many came between two.
+    run: [u8; 16],
     probed: Mutex<Option<(Instant, Result<(), StoreError>)>>,
 }
 
@@ -103,6 +106,7 @@ impl App {
             in_flight: AtomicUsize::new(0),
             queued: Arc::default(),
             requests: AtomicU64::new(0),
+            run: draw()?,
             probed: Mutex::new(None),
         }))
     }
@@ -145,7 +149,9 @@ impl App {
     pub(super) fn enter(self: &Arc<Self>) -> Ticket {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        Ticket { app: self.clone(), id: format!("{:x}-{number:x}", std::process::id()) }
+        let Digest([a, b, c, d, e, f, g, h, ..]) =
+            digest("tenure request name v1", &[&self.run, &number.to_be_bytes()]);
+        Ticket { app: self.clone(), id: format!("{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h])) }
     }
 
     /// Whether requests besides the one that asks are in flight, or commands wait for their commit.
@@ -229,6 +235,12 @@ impl App {
             }
         }
     }
+}
+
+fn draw() -> Result<[u8; 16], StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::new(Class::Other, error.to_string()))?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

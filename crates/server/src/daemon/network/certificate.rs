@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -85,7 +85,9 @@ impl Files {
 
 /// The bytes of a file that is regular and not too long.
 fn open(path: &Path) -> io::Result<(Vec<u8>, std::fs::Metadata)> {
-    let file = File::open(path)?;
+    // A pipe that nobody writes to would never open otherwise.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() || found.len() > FILE_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file of ordinary size"));
@@ -189,5 +191,9 @@ mod tests {
         std::fs::remove_file(&used.certificate).expect("removed");
         certificate.read_again();
         assert_eq!(shown(), second);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &used.certificate, mode).expect("a pipe");
+        certificate.read_again();
+        assert_eq!(shown(), second, "nobody writes to a pipe, and nobody waits for that");
     }
 }
