@@ -2,7 +2,7 @@
 
 use tenure_core::operation::digest::{Digest, Happened, Part, Waiting};
 
-use super::{Page, Show, brief, time};
+use super::{COORDINATOR, Page, Show, brief, time};
 
 impl Show for Digest {
     fn show(&self, page: &mut Page) {
@@ -49,7 +49,7 @@ fn part(name: &str, part: &Part, page: &mut Page) {
 }
 
 fn line(happened: &Happened) -> [String; 5] {
-    let by = happened.by.as_ref().map_or_else(|| "coordinator".to_owned(), ToString::to_string);
+    let by = happened.by.as_ref().map_or_else(|| COORDINATOR.to_owned(), ToString::to_string);
     let evidence = happened.evidence.as_ref();
     let place = evidence.and_then(|evidence| {
         let told = [&evidence.merge_commit, &evidence.commit, &evidence.pull_request, &evidence.branch];

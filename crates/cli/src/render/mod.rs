@@ -25,6 +25,9 @@ pub trait Show {
     fn show(&self, page: &mut Page);
 }
 
+/// Who did what nobody asked for. No name has such signs, so nobody can be taken for it.
+const COORDINATOR: &str = "(coordinator)";
+
 /// Names joined by commas.
 pub fn joined<T: ToString>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")

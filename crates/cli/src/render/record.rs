@@ -1,20 +1,30 @@
 //! The record: events, a task's history, imports.
 
+use serde_json::Value;
 use tenure_core::model::event::Event;
 use tenure_core::model::limits::counted;
 use tenure_core::operation::record::{EventList, HistoryList, ImportAnswer};
 
-use super::{Page, Show, joined, task, time};
+use super::{COORDINATOR, Page, Show, joined, task, time};
 
 fn event(event: &Event) -> [String; 5] {
     let about = match (&event.attempt, &event.task, &event.project) {
         (Some(attempt), ..) => attempt.to_string(),
         (None, Some(task), _) => task.to_string(),
         (None, None, Some(project)) => project.to_string(),
-        (None, None, None) => String::new(),
+        // Of what is about an account, whose it is.
+        (None, None, None) => {
+            event.data.get("account").and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
     };
-    let actor = event.actor.principal.as_ref().map_or_else(|| "coordinator".to_owned(), ToString::to_string);
-    [event.number.to_string(), time::moment(event.wall_time), event.kind.to_string(), about, actor]
+    let actor = &event.actor;
+    let who = match (&actor.principal, &actor.session) {
+        (Some(name), Some(_)) => name.to_string(),
+        // Who acts without a session has typed a password.
+        (Some(name), None) => format!("{name} in person"),
+        (None, _) => COORDINATOR.to_owned(),
+    };
+    [event.number.to_string(), time::moment(event.wall_time), event.kind.to_string(), about, who]
 }
 
 /// An event on a line of its own, for who follows the record.

@@ -182,6 +182,9 @@ fn a_person_acts_with_a_password_that_is_typed_and_nothing_of_it_stays() {
     assert_eq!(event["kind"], "task_reopened");
     assert_eq!((&event["actor"]["principal"], &event["data"]["reason"]), (&"bob".into(), &"it broke".into()));
 
+    let table = place.ok("worker", &["events", "--newest", "--limit", "3"]).out;
+    assert!(table.contains("bob in person") && table.contains("account_created"), "{table}");
+
     let mut asking = Talk::tenure(&place, "account password --as bob");
     asking.shows("`account.password`: ");
     asking.types(&format!("{OTHER}\n"));
