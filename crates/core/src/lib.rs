@@ -15,5 +15,6 @@ pub mod operation;
 pub mod rules;
 pub mod search;
 pub mod secret;
+pub mod token;
 pub mod wire;
 pub mod working_set;
