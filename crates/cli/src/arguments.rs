@@ -9,8 +9,9 @@ use tenure_client::place::Wish;
 
 use crate::command::{
     account, audit, backup, blocker, call, commits, completion as completion_script, config, demo,
-    dependency, digest, doctor, export, help, import, init, instructions, label, man, onboard, ownership,
-    project, queue, record, restore, run, search, serve, session, start, store, task, version, wait,
+    dependency, digest, doctor, export, help, import, init, instructions, label, login, man, onboard,
+    ownership, project, queue, record, restore, run, search, serve, session, start, store, task, token,
+    version, wait,
 };
 use crate::completion;
 use crate::context::Context;
@@ -20,6 +21,7 @@ use crate::misuse;
 use crate::screen::Screen;
 use crate::stop::Stop;
 use crate::terminal::{self, Colour};
+use tenure_core::operation::token::WhoAmI;
 
 /// The coordinator for fleets of coding agents
 ///
@@ -121,6 +123,12 @@ enum Command {
     /// People who prove who they are: their accounts, roles and passwords
     #[command(subcommand)]
     Account(account::Command),
+    /// Tokens that agents and machines come with by the network
+    #[command(subcommand)]
+    Token(token::Command),
+    Login(login::Login),
+    #[command(name = "whoami")]
+    WhoAmI(WhoAmI),
     /// Who works here
     #[command(subcommand)]
     Session(session::Command),
@@ -263,6 +271,9 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Blocker(command)) => blocker::run(command, context),
         Some(Command::Project(command)) => project::run(command, context),
         Some(Command::Account(command)) => account::run(command, context),
+        Some(Command::Token(command)) => token::run(command, context),
+        Some(Command::Login(command)) => login::run(&command, context),
+        Some(Command::WhoAmI(operation)) => context.perform(&operation),
         Some(Command::Session(command)) => session::run(command, context),
         Some(Command::Events(events)) => record::events(events, context),
         Some(Command::Digest(command)) => digest::run(command, context),

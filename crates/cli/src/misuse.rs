@@ -16,7 +16,7 @@ use crate::shell;
 
 /// What people and agents type for a command that has another name here. A word that is a command's own name
 /// elsewhere in the tree needs no line.
-const MEANT: [(&[&str], &[&str]); 10] = [
+const MEANT: [(&[&str], &[&str]); 9] = [
     (&["create", "add", "new"], &["task create"]),
     (&["list", "ls"], &["task list", "ready"]),
     (&["start", "begin", "take", "pick"], &["claim"]),
@@ -26,7 +26,6 @@ const MEANT: [(&[&str], &[&str]); 10] = [
     (&["delete", "remove", "rm"], &["task cancel"]),
     (&["comment"], &["note"]),
     (&["log"], &["history", "events"]),
-    (&["whoami"], &["session show"]),
 ];
 
 /// What people and agents type as a value of an option that has another word for it here.

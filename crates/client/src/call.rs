@@ -119,6 +119,11 @@ impl Client {
     /// A caller of a server on the network.
     fn of_server(server: Server, notice: Notice) -> Result<Self, Failure> {
         let token = token::read(&server.folder, &server.url)?;
+        Self::with_token(server, token, notice)
+    }
+
+    /// The same with a token that is not kept yet.
+    pub fn with_token(server: Server, token: Option<token::Token>, notice: Notice) -> Result<Self, Failure> {
         let authorities = server.authorities.as_ref().map(|setting| Path::new(&setting.value));
         let wire = Wire::to_server(&server.url, authorities, token)?;
         let folder = server.folder.clone();
@@ -434,7 +439,7 @@ fn is_info(route: &Route) -> bool {
 
 /// Asks the daemon to go, idle or not as the body says.
 fn shutdown(body: &str) -> Route {
-    let target = format!("{}/shutdown", wire::API);
+    let target = format!("{}{}", wire::API, wire::SHUTDOWN);
     Route { method: "POST", target, body: Some(body.to_owned()), is_question: false }
 }
 

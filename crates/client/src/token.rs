@@ -1,6 +1,7 @@
 //! The token that a server knows this user by: one file for each server in the user's state folder, of this user alone.
 //! Its name is the server's address, so a token never goes to another server.
 
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,11 @@ impl std::fmt::Debug for Token {
 }
 
 impl Token {
+    /// A token as an administrator was shown it. What is wrong with another text is told without a part of it.
+    pub fn given(text: &str) -> Result<Self, String> {
+        text.trim().parse::<tenure_core::token::Token>().map(|token| Self(token.as_str().to_owned()))
+    }
+
     /// The value of the header that carries it.
     pub(crate) fn header(&self) -> String {
         format!("Bearer {}", self.0)
@@ -34,6 +40,27 @@ impl Token {
 #[must_use]
 pub fn file(state_folder: &Path, server: &ServerUrl) -> PathBuf {
     state_folder.join(FOLDER).join(server.file_name()).with_added_extension("token")
+}
+
+/// Keeps the token for a server, in place of one that was there.
+pub fn keep(state_folder: &Path, server: &ServerUrl, token: &Token) -> Result<PathBuf, Failure> {
+    let path = file(state_folder, server);
+    private::create_folder(state_folder, private::CHANGE)?;
+    private::create_folder(&state_folder.join(FOLDER), private::ANYTHING)?;
+    let draft = path.with_added_extension(format!("draft-{}", std::process::id()));
+    let written = write(&draft, token).and_then(|()| std::fs::rename(&draft, &path));
+    if let Err(error) = written {
+        // What was not finished holds a secret.
+        let _ = std::fs::remove_file(&draft);
+        return Err(Failure::file("write", &path, &error));
+    }
+    Ok(path)
+}
+
+fn write(draft: &Path, token: &Token) -> std::io::Result<()> {
+    let mut file = private::options().write(true).create_new(true).open(draft)?;
+    file.write_all(format!("{}\n", token.0).as_bytes())?;
+    file.sync_all()
 }
 
 /// Reads the token for a server, if there is one. A file that others can read is refused.
@@ -70,6 +97,24 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_token_is_kept_for_this_user_alone_in_place_of_another() {
+        let root = tempfile::tempdir().expect("a folder");
+        let state = root.path().join("state");
+        let server: ServerUrl = "https://tenure.example".parse().expect("an address");
+        for seed in [1, 2] {
+            let text = tenure_core::token::Token::of(tenure_core::token::TokenKind::Agent, [seed; 32]);
+            let token = Token::given(&format!(" {}\n", text.as_str())).expect("a token");
+            let path = keep(&state, &server, &token).expect("kept");
+            assert_eq!(std::fs::metadata(&path).expect("there").mode() & 0o777, 0o600);
+            assert_eq!(read(&state, &server), Ok(Some(token)));
+            let all = std::fs::read_dir(path.parent().expect("a folder")).expect("there").count();
+            assert_eq!(all, 1, "no draft is left");
+        }
+        let wrong = Token::given("tnr_agent_secretsecret").expect_err("cut");
+        assert!(!wrong.contains("secret"), "{wrong}");
+    }
 
     #[test]
     fn a_token_is_its_owners_alone_and_of_one_server() {

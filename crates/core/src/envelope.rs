@@ -6,6 +6,7 @@ use crate::model::ids::{AttemptId, Digest, Epoch, EventCursor, OperationId, Prin
 use crate::model::limits::Durations;
 use crate::model::session::Session;
 use crate::model::time::Now;
+use crate::model::token::TokenRecord;
 use crate::secret::Proof;
 
 /// Who calls: the session and the proof that it is this session.
@@ -59,6 +60,9 @@ pub struct Envelope {
     pub authentication: Option<Authentication>,
     /// The hash of the password that an account is to have.
     pub new_password: Option<PasswordHash>,
+    /// The hash of the token that came with a request by the network; absent on the socket, where the operating system
+    /// vouches for the caller. Whether it counts is judged with the operation.
+    pub token: Option<Digest>,
 }
 
 /// What a rule knows beside the state: the moment, the caller (authenticated by then) and the limits.
@@ -72,6 +76,8 @@ pub struct Call {
     pub session: Option<Session>,
     /// The account of the authenticated person, for operations that need one.
     pub account: Option<Account>,
+    /// The token that it came with by the network.
+    pub token: Option<TokenRecord>,
     /// The rest of what came with the operation.
     pub envelope: Envelope,
     /// The durations in force.

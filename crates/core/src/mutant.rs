@@ -31,13 +31,21 @@ pub enum Mutant {
     DisabledActs,
     /// Another first administrator is made.
     BootstrapAgain,
+    /// A revoked token still counts.
+    RevokedToken,
+    /// A token counts beyond its end.
+    ExpiredToken,
+    /// A token that only asks changes something.
+    ReadOnlyWrites,
+    /// A token acts in the session of somebody else.
+    ForeignSession,
     /// A blocker that was resolved where it comes from is open where it is imported.
     ImportUnresolves,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::NoFence,
         Self::AliveAtDeadline,
         Self::ClaimUnready,
@@ -51,7 +59,15 @@ impl Mutant {
         Self::StalePassword,
         Self::DisabledActs,
         Self::BootstrapAgain,
+        Self::RevokedToken,
+        Self::ExpiredToken,
+        Self::ReadOnlyWrites,
+        Self::ForeignSession,
     ];
+
+    /// Those that only somebody on the network can notice.
+    pub const OF_TOKENS: [Self; 4] =
+        [Self::RevokedToken, Self::ExpiredToken, Self::ReadOnlyWrites, Self::ForeignSession];
 
     /// Those that only somebody with an account can notice.
     pub const OF_ACCOUNTS: [Self; 3] = [Self::StalePassword, Self::DisabledActs, Self::BootstrapAgain];

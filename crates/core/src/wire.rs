@@ -14,6 +14,9 @@ pub const BACKUPS: &str = "/backups";
 /// What a database that the store is in is looked at for, below [`API`].
 pub const DATABASE: &str = "/database";
 
+/// Where the local daemon is asked to go, below [`API`].
+pub const SHUTDOWN: &str = "/shutdown";
+
 /// Where an export is read, below [`API`].
 pub const EXPORT: &str = "/export";
 

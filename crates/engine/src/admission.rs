@@ -2,7 +2,7 @@
 
 use tenure_core::envelope::{Authentication, Call, Envelope};
 use tenure_core::model::account::Role;
-use tenure_core::model::ids::{Digest, OperationId, PrincipalName};
+use tenure_core::model::ids::{Digest, OperationId, PrincipalName, TokenId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::mutant::Mutant;
 use tenure_core::operation::catalog::AnyOperation;
@@ -18,7 +18,8 @@ pub fn caller_needs(call: &Call) -> Vec<Need> {
         Some(Authentication::Password { name, .. }) => Some(Need::Account(name.clone())),
         Some(Authentication::Console) | None => None,
     };
-    session.chain(person).collect()
+    let token = call.envelope.token.as_ref().map(|hash| Need::Token(TokenId::of(hash)));
+    session.chain(person).chain(token).collect()
 }
 
 /// Judges the caller and puts its session into the call. A closed session is let through only to hear again what
@@ -39,6 +40,7 @@ pub fn admit(
     {
         return Err(Refusal::restored("the session of this request", epoch.0, call.epoch.0));
     }
+    token(set, call, &spec)?;
     match spec.access {
         Access::Anyone | Access::Coordinator => Ok(()),
         Access::Session => session(set, call, replay),
@@ -52,6 +54,28 @@ pub fn admit(
         )
         .next("run `tenure serve` in a terminal, and type there what it prints")),
     }
+}
+
+/// Judges the token of a request that came by the network, and puts it into the call. It is asked for anew with each
+/// operation and each look of one that waits, so one that was revoked ends at once, for what was answered before as well.
+fn token(set: &WorkingSet, call: &mut Call, spec: &Spec) -> Result<(), Refusal> {
+    call.token = None;
+    let Some(hash) = &call.envelope.token else { return Ok(()) };
+    let found = set.tokens.get(&TokenId::of(hash)).flatten().filter(|found| equal(&found.hash, hash));
+    let found = found.filter(|found| found.counts(call.now.wall)).ok_or_else(unknown_token)?;
+    if found.read_only && spec.effect != Effect::Read && !Mutant::ReadOnlyWrites.is_on() {
+        let detail = format!("`{}` changes something, and the token {} only asks", spec.name, found.id);
+        return Err(Refusal::new(Code::TokenReadOnly, detail));
+    }
+    call.token = Some(found.clone());
+    Ok(())
+}
+
+/// Whoever has no token that counts hears only that.
+fn unknown_token() -> Refusal {
+    Refusal::new(Code::Unauthenticated, "the token is not known here, was revoked, or is over").next(
+        "show this to your human: an administrator of this fleet makes another with `tenure token create`",
+    )
 }
 
 /// Judges the person by the account as it is now. A password that was compared before the account got another one counts
@@ -98,7 +122,8 @@ fn session(set: &WorkingSet, call: &mut Call, replay: bool) -> Result<(), Refusa
         Refusal::new(Code::SessionUnknown, format!("session {} is not known by this proof", caller.session))
     };
     let found = set.sessions.get(&caller.session).flatten().ok_or_else(unknown)?;
-    if !equal(&found.proof_hash, &caller.proof.hash()) {
+    let is_usable = call.token.as_ref().is_none_or(|token| token.may_use(found));
+    if !equal(&found.proof_hash, &caller.proof.hash()) || !is_usable {
         return Err(unknown());
     }
     if !found.open && !replay {
@@ -111,7 +136,7 @@ fn session(set: &WorkingSet, call: &mut Call, replay: bool) -> Result<(), Refusa
 }
 
 /// Compares without telling by its duration how much was right.
-fn equal(left: &Digest, right: &Digest) -> bool {
+pub(crate) fn equal(left: &Digest, right: &Digest) -> bool {
     let differing = left.0.iter().zip(right.0).fold(0, |bits, (left, right)| bits | (left ^ right));
     std::hint::black_box(differing) == 0
 }

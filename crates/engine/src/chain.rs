@@ -3,18 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::str::FromStr;
 
 use serde_json::Value;
 use tenure_core::model::event::{Event, EventKind, Receipt, chain_hash};
-use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName};
+use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName, TokenId};
 use tenure_core::working_set::receipt_digest;
 use tenure_core::working_set::table::Table;
 
 use crate::store::driver::{Driver, StoreError};
 use crate::store::event::{EventRow, rows_after};
-use crate::store::{account, fleet, receipt, rows};
+use crate::store::{account, fleet, receipt, rows, token};
 
-/// The first schema that has accounts.
+/// The first schema that has accounts and tokens.
 const ACCOUNTS_SINCE: u32 = 5;
 /// How many events are looked at at once.
 const EVENTS: u32 = 1_000;
@@ -62,6 +63,10 @@ pub enum FlawKind {
     Account,
     /// It is the last one, and there is an account that none tells of.
     UntoldAccount,
+    /// The token that it tells of is not as it left it.
+    Token,
+    /// It is the last one, and there is a token that none tells of.
+    UntoldToken,
     /// It was noted elsewhere, and the record ends before it.
     Cut,
     /// It was noted elsewhere, and a restore has left it behind.
@@ -83,6 +88,8 @@ impl FlawKind {
             Self::Receipt => "receipt",
             Self::Account => "account",
             Self::UntoldAccount => "untold_account",
+            Self::Token => "token",
+            Self::UntoldToken => "untold_token",
             Self::Cut => "cut",
             Self::LeftBehind => "left_behind",
             Self::Rewritten => "rewritten",
@@ -103,6 +110,10 @@ impl fmt::Display for Flaw {
             FlawKind::Account => write!(f, "the account that event {event} tells of was altered or removed"),
             FlawKind::UntoldAccount => {
                 write!(f, "up to event {event} none tells of an account that is there")
+            }
+            FlawKind::Token => write!(f, "the token that event {event} tells of was altered or removed"),
+            FlawKind::UntoldToken => {
+                write!(f, "up to event {event} none tells of a token that is there")
             }
             FlawKind::Cut => write!(f, "event {event} was noted elsewhere, and the record ends before it"),
             FlawKind::LeftBehind => {
@@ -146,7 +157,7 @@ pub(crate) fn walk(
     let mut report =
         ChainReport { events: 0, receipts: 0, last: EventNumber(0), head: Digest([0; 32]), flaw: None };
     let mut last = Place { number: EventNumber(0), epoch: None };
-    let mut told = Told::new();
+    let mut told = Told::default();
     loop {
         let rows = rows_after(driver, last.number, None, EVENTS)?;
         if rows.is_empty() {
@@ -186,7 +197,7 @@ pub(crate) fn walk(
     } else if let Some(noted) = noted.filter(|noted| noted.event > last.number) {
         report.flaw = Some(Flaw { event: noted.event, kind: FlawKind::Cut });
     } else {
-        report.flaw = accounts(driver, told, last.number)?;
+        report.flaw = compare(driver, told, last.number)?;
     }
     Ok(report)
 }
@@ -258,33 +269,78 @@ fn follows(
     if let (Some(digest), Some(key)) = (event.receipt, receipt_key(&event)) {
         vouched.insert(key, (event.number, digest));
     }
-    if matches!(event.kind, EventKind::AccountCreated | EventKind::AccountEdited | EventKind::PasswordChanged)
-    {
-        let text = |field: &str| event.data.get(field).and_then(Value::as_str).unwrap_or_default();
-        let row = text("row").parse().map_err(|_| FlawKind::Account)?;
-        let name = text("account").parse().map_err(|_| FlawKind::Account)?;
-        told.insert(name, (event.number, row));
-    }
+    told.hear(&event)?;
     Ok(event.epoch)
 }
 
-/// What events tell of accounts: the last one about each, and the digest of the row that it left.
-type Told = BTreeMap<PrincipalName, (EventNumber, Digest)>;
+/// What events tell of accounts and tokens: the last one about each, and the digest of the row that it left.
+#[derive(Default)]
+struct Told {
+    accounts: BTreeMap<PrincipalName, (EventNumber, Digest)>,
+    tokens: BTreeMap<TokenId, (EventNumber, Digest)>,
+}
 
-/// Compares the accounts with what events tell of them.
-fn accounts(driver: &mut dyn Driver, mut told: Told, last: EventNumber) -> Result<Option<Flaw>, StoreError> {
-    let mut wrong = BTreeSet::new();
-    let mut untold = false;
-    if driver.schema()? >= ACCOUNTS_SINCE {
-        account::each(driver, &mut |account| match told.remove(&account.name) {
-            Some((_, row)) if row == account.digest() => {}
-            Some((event, _)) => drop(wrong.insert(event)),
-            None => untold = true,
-        })?;
+impl Told {
+    fn hear(&mut self, event: &Event) -> Result<(), FlawKind> {
+        let number = event.number;
+        if matches!(
+            event.kind,
+            EventKind::AccountCreated | EventKind::AccountEdited | EventKind::PasswordChanged
+        ) {
+            let (name, row) = named(&event.data, "account").ok_or(FlawKind::Account)?;
+            self.accounts.insert(name, (number, row));
+        }
+        if matches!(event.kind, EventKind::TokenCreated | EventKind::TokenRotated | EventKind::TokenRevoked) {
+            // What a new one replaces ends with the same event.
+            for data in std::iter::once(&event.data).chain(event.data.get("replaced")) {
+                let (id, row) = named(data, "token").ok_or(FlawKind::Token)?;
+                self.tokens.insert(id, (number, row));
+            }
+        }
+        Ok(())
     }
-    wrong.extend(told.into_values().map(|(event, _)| event));
-    let altered = wrong.first().map(|event| Flaw { event: *event, kind: FlawKind::Account });
-    Ok(altered.or(untold.then_some(Flaw { event: last, kind: FlawKind::UntoldAccount })))
+}
+
+/// What an event names in a field, and the digest of that row.
+fn named<K: FromStr>(data: &Value, field: &str) -> Option<(K, Digest)> {
+    let text = |field: &str| data.get(field).and_then(Value::as_str);
+    Some((text(field)?.parse().ok()?, text("row")?.parse().ok()?))
+}
+
+/// Compares accounts and tokens with what events tell of them.
+fn compare(driver: &mut dyn Driver, told: Told, last: EventNumber) -> Result<Option<Flaw>, StoreError> {
+    let Told { mut accounts, mut tokens } = told;
+    let (mut account, mut token) = (Compared::default(), Compared::default());
+    if driver.schema()? >= ACCOUNTS_SINCE {
+        account::each(driver, &mut |row| account.see(accounts.remove(&row.name), row.digest()))?;
+        token::each(driver, &mut |row| token.see(tokens.remove(&row.id), row.digest()))?;
+    }
+    account.wrong.extend(accounts.into_values().map(|(event, _)| event));
+    token.wrong.extend(tokens.into_values().map(|(event, _)| event));
+    let altered = account.flaw(last, (FlawKind::Account, FlawKind::UntoldAccount));
+    Ok(altered.or(token.flaw(last, (FlawKind::Token, FlawKind::UntoldToken))))
+}
+
+/// What became of comparing rows of a kind.
+#[derive(Default)]
+struct Compared {
+    wrong: BTreeSet<EventNumber>,
+    untold: bool,
+}
+
+impl Compared {
+    fn see(&mut self, told: Option<(EventNumber, Digest)>, row: Digest) {
+        match told {
+            Some((_, told)) if told == row => {}
+            Some((event, _)) => drop(self.wrong.insert(event)),
+            None => self.untold = true,
+        }
+    }
+
+    fn flaw(&self, last: EventNumber, (altered, untold): (FlawKind, FlawKind)) -> Option<Flaw> {
+        let first = self.wrong.first().map(|event| Flaw { event: *event, kind: altered });
+        first.or(self.untold.then_some(Flaw { event: last, kind: untold }))
+    }
 }
 
 /// Under whose name and id the receipt of an event's operation is kept. What the coordinator does by itself has none.

@@ -162,6 +162,7 @@ fn found(driver: &mut dyn Driver, id: String, wall: WallTime) -> Result<Fleet, S
         epoch,
         session: None,
         account: None,
+        token: None,
         envelope: Envelope::default(),
         durations: Durations::default(),
     };
@@ -241,6 +242,7 @@ fn first_needs(command: &Command, now: Now, durations: Durations) -> Vec<Need> {
         epoch: envelope.epoch.unwrap_or(Epoch(0)),
         session: None,
         account: None,
+        token: None,
         envelope,
         durations,
     };
@@ -248,7 +250,7 @@ fn first_needs(command: &Command, now: Now, durations: Durations) -> Vec<Need> {
 }
 
 fn new_call(set: &WorkingSet, envelope: Envelope, now: Now, durations: Durations) -> Call {
-    Call { now, epoch: set.fleet.epoch, session: None, account: None, envelope, durations }
+    Call { now, epoch: set.fleet.epoch, session: None, account: None, token: None, envelope, durations }
 }
 
 fn decide_all<S: Store + ?Sized>(

@@ -35,7 +35,7 @@ use std::time::Duration;
 use tenure_core::envelope::Envelope;
 use tenure_core::model::account::Account;
 use tenure_core::model::backup::Manifest;
-use tenure_core::model::ids::{Anchor, Epoch, EventNumber, PrincipalName, ProjectKey};
+use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, PrincipalName, ProjectKey, TokenId};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::time::{FleetTime, WallTime};
 use tenure_core::operation::catalog::AnyOperation;
@@ -202,6 +202,14 @@ impl Engine {
     /// The account of a name as it was committed last. Whether it is still so is judged again under the writer's lock.
     pub fn account(&self, name: &PrincipalName) -> Result<Option<Account>, StoreError> {
         self.open.readers.ask(|driver, _| store::account::named(driver, name))
+    }
+
+    /// Whether whoever has the token of this hash may come in now, by the wall clock. Whether it counts is judged again with
+    /// each operation.
+    pub fn knows_token(&self, hash: &Digest) -> Result<bool, StoreError> {
+        let wall = WallTime(self.open.options.clocks.wall_ms());
+        let found = self.open.readers.ask(|driver, _| store::token::of(driver, &TokenId::of(hash)))?;
+        Ok(found.is_some_and(|found| admission::equal(&found.hash, hash) && found.counts(wall)))
     }
 
     /// Whether anybody can make accounts: an administrator that is not disabled.

@@ -38,6 +38,7 @@ pub(crate) fn begin_epoch<S: Store + ?Sized>(
         epoch: set.fleet.epoch,
         session: None,
         account: None,
+        token: None,
         envelope: Envelope::default(),
         durations: Durations::default(),
     };

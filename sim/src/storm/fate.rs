@@ -130,6 +130,9 @@ impl Fate {
             | EventKind::AccountCreated
             | EventKind::AccountEdited
             | EventKind::PasswordChanged
+            | EventKind::TokenCreated
+            | EventKind::TokenRotated
+            | EventKind::TokenRevoked
             | EventKind::PersonAuthenticated
             | EventKind::AuthenticationRefused
             | EventKind::ImportApplied => return Err(format!("of no task: {event:?}")),

@@ -13,6 +13,7 @@ use tenure_core::model::project::{Binding, Project, Tally};
 use tenure_core::model::session::{Principal, Served, Session};
 use tenure_core::model::task::{Alias, Blocker, Body, Rank, Task};
 use tenure_core::model::time::{FleetTime, Now, WallTime};
+use tenure_core::model::token::TokenRecord;
 use tenure_core::working_set::records::{AttemptIndex, EnabledIn, SessionIndex, Side};
 use tenure_core::working_set::table::{Record, Table};
 use tenure_core::working_set::{Moments, Need, Newest, Page, Rows as PageRows, Window, WorkingSet};
@@ -41,6 +42,8 @@ pub struct Rows {
     pub principals: Shelf<Principal>,
     /// Accounts of people.
     pub accounts: Shelf<Account>,
+    /// Tokens of agents and machines.
+    pub tokens: Shelf<TokenRecord>,
     /// Sessions.
     pub sessions: Shelf<Session>,
     /// When sessions claimed where.
@@ -87,6 +90,7 @@ impl Rows {
             tallies: Shelf::<Tally>::default(),
             principals: Shelf::<Principal>::default(),
             accounts: Shelf::<Account>::default(),
+            tokens: Shelf::<TokenRecord>::default(),
             sessions: Shelf::<Session>::default(),
             served: Shelf::<Served>::default(),
             tasks: Shelf::<Task>::default(),
@@ -299,6 +303,7 @@ fn load(rows: &Rows, set: &mut WorkingSet, need: Need, now: Now) {
         }
         Need::Principal(name) => by_key(&mut set.principals, &rows.principals, name),
         Need::Account(name) => by_key(&mut set.accounts, &rows.accounts, name),
+        Need::Token(id) => by_key(&mut set.tokens, &rows.tokens, id),
         Need::Administrators => {
             by_index(&mut set.accounts, &rows.accounts, EnabledIn(Role::Administrator));
         }
@@ -390,6 +395,7 @@ fn load_page(rows: &Rows, set: &mut WorkingSet, page: Page, now: Now) {
         }
         Page::Events { .. }
         | Page::Accounts { .. }
+        | Page::Tokens { .. }
         | Page::NewestEvents { .. }
         | Page::Happened { .. }
         | Page::Before { .. }

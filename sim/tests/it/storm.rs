@@ -66,7 +66,10 @@ fn found(database: &Database, mut seeds: RangeInclusive<u64>, mistake: Mutant) -
 
 #[test]
 fn each_deliberate_mistake_breaks_a_promise_in_a_storm() {
-    for mistake in Mutant::ALL.into_iter().filter(|mistake| !Mutant::OF_ACCOUNTS.contains(mistake)) {
+    for mistake in Mutant::ALL
+        .into_iter()
+        .filter(|mistake| ![&Mutant::OF_ACCOUNTS[..], &Mutant::OF_TOKENS].concat().contains(mistake))
+    {
         found(&Database::Sqlite, FIXED, mistake);
     }
 }

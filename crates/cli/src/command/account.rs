@@ -36,9 +36,9 @@ pub struct Bootstrap {
 #[derive(clap::Args)]
 pub struct By<O: clap::Args> {
     #[command(flatten)]
-    operation: O,
+    pub operation: O,
     #[command(flatten)]
-    who: As,
+    pub who: As,
 }
 
 // Its help is the operation's own comment as well.

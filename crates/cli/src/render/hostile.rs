@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tenure_core::model::event;
 use tenure_core::operation::{
-    account, commits, digest, graph, label, ownership, project, queue, record, search, session, task, wait,
+    account, commits, digest, graph, label, ownership, project, queue, record, search, session, task, token,
+    wait,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -46,6 +47,9 @@ fn shown(operation: &str, answer: Value, width: usize) -> Option<String> {
     match operation {
         "account.create" => page::<account::AccountAnswer>(answer, width),
         "account.list" => page::<account::AccountList>(answer, width),
+        "token.create" => page::<token::TokenAnswer>(answer, width),
+        "token.list" => page::<token::TokenList>(answer, width),
+        "whoami" => page::<token::Identity>(answer, width),
         "claim" => page::<ownership::Claimed>(answer, width),
         "heartbeat" => page::<ownership::Alive>(answer, width),
         "note" | "checkpoint" => page::<ownership::Recorded>(answer, width),

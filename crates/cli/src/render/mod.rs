@@ -13,6 +13,7 @@ mod record;
 mod search;
 mod task;
 pub mod time;
+mod token;
 mod typed;
 pub mod wrap;
 

@@ -12,18 +12,23 @@ fn event(event: &Event) -> [String; 5] {
         (Some(attempt), ..) => attempt.to_string(),
         (None, Some(task), _) => task.to_string(),
         (None, None, Some(project)) => project.to_string(),
-        // Of what is about an account, whose it is.
+        // Of what is about an account or a token, whose it is.
         (None, None, None) => {
-            event.data.get("account").and_then(Value::as_str).unwrap_or_default().to_owned()
+            let whose =
+                event.data.get("account").or_else(|| event.data.get("token").and(event.data.get("name")));
+            whose.and_then(Value::as_str).unwrap_or_default().to_owned()
         }
     };
     let actor = &event.actor;
-    let who = match (&actor.principal, &actor.session) {
+    let mut who = match (&actor.principal, &actor.session) {
         (Some(name), Some(_)) => name.to_string(),
         // Who acts without a session has typed a password.
         (Some(name), None) => format!("{name} in person"),
         (None, _) => COORDINATOR.to_owned(),
     };
+    if let Some(machine) = &actor.machine {
+        who.push_str(&format!(" on {machine}"));
+    }
     [event.number.to_string(), time::moment(event.wall_time), event.kind.to_string(), about, who]
 }
 

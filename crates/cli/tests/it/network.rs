@@ -10,6 +10,7 @@ use tenure_client::call::Client;
 use tenure_client::place::{self, Wish};
 use tenure_cluster::Authority;
 
+use crate::people::{PASSWORD, Talk};
 use crate::place::{Place, Ran, signal};
 
 /// A server of a test's own.
@@ -225,4 +226,92 @@ fn a_daemon_that_is_there_is_not_taken_for_one_that_listens() {
     drop(both);
     let private = Server::start(&place, &["--private"]);
     assert_eq!((&private.ready["ready"], &private.ready["listening"]), (&true.into(), &Value::Null));
+}
+
+/// A place whose store is served over TLS too, on a terminal, with the administrator `ada` and a task.
+fn administered(authority: &Authority) -> (Place, Talk, String) {
+    let host = Place::new();
+    let identity = authority.certify("DNS:localhost,IP:127.0.0.1", host.root.path()).expect("a certificate");
+    let [certificate, key] = [&identity.certificate, &identity.key].map(|file| file.display().to_string());
+    let words = format!("serve --listen 127.0.0.1:0 --certificate {certificate} --key {key}");
+    let mut server = Talk::tenure(&host, &words);
+    let secret = server.has_told("one-time secret: ");
+    let listening = server.has_told("\"listening\":[\"");
+    let url = listening.split('"').next().expect("a URL").to_owned();
+    let talk = [("printed: ", secret.as_str()), ("password of ada: ", PASSWORD), ("once more: ", PASSWORD)];
+    let (text, code) = Talk::tenure(&host, "account bootstrap ada").answers(&talk);
+    assert_eq!(code, 0, "{text}");
+    host.ok("lead", &["init", "afc"]);
+    host.ok("lead", &["task", "create", "--title", "work"]);
+    (host, server, url)
+}
+
+/// What an administrator's command shows.
+fn by_ada(host: &Place, words: &str) -> String {
+    let (text, code) = Talk::tenure(host, &format!("{words} --as ada")).answers(&[("`: ", PASSWORD)]);
+    assert_eq!(code, 0, "{text}");
+    text
+}
+
+/// The token in what a command showed.
+fn token_in(text: &str) -> String {
+    let at = text.find("tnr_").expect("a token");
+    text[at..].split_whitespace().next().expect("a word").to_owned()
+}
+
+#[test]
+fn an_agent_elsewhere_works_with_a_token_until_it_is_revoked() {
+    let authority = Authority::new().expect("openssl");
+    let (host, _server, url) = administered(&authority);
+    let made = by_ada(&host, "token create ci-1 --kind agent --reason nightly --for 30d");
+    let token = token_in(&made);
+    let work = using(&url, &authority);
+    refused(&work.run("ci-1", &["ready"]), &work, 5, &["tenure login", "tenure token create"]);
+    let wrong = work.fed("", &["login", "--stdin"], &token.as_bytes()[..token.len() - 1]);
+    refused(&wrong, &work, 1, &["copy it whole"]);
+    assert!(!wrong.err.contains(&token[10..20]), "it is not repeated: {}", wrong.err);
+    let (text, code) = Talk::tenure(&work, "login").answers(&[("token for", token.as_str())]);
+    assert!(code == 0 && text.contains("ci-1: agent, asks and changes, counts"), "{text}");
+    assert!(!text.contains(&token), "it is not shown: {text}");
+
+    work.ok("ci-1", &["claim", "afc-1"]);
+    work.ok("ci-1", &["note", "halfway"]);
+    work.ok("ci-1", &["close", "--note", "done"]);
+    assert_eq!(host.json("lead", &["show", "afc-1"])["task"]["status"], "done");
+    let other = work.run("ci-2", &["claim"]);
+    refused(&other, &work, 5, &["token_mismatch", "ci-1"]);
+    refused(&work.run("ci-1", &["backup", "create", "x"]), &work, 5, &["local_only"]);
+
+    let who = work.json("", &["whoami"]);
+    let id = who["token"]["token"].as_str().expect("an id");
+    by_ada(&host, &format!("token revoke {id} --reason lost"));
+    refused(&work.run("ci-1", &["ready"]), &work, 5, &["show this to your human"]);
+    refused(&work.fed("", &["login", "--stdin"], token.as_bytes()), &work, 5, &["show this to your human"]);
+    let listed = by_ada(&host, "token list");
+    assert!(listed.contains("revoked") && !listed.contains("tnr_"), "{listed}");
+    assert_eq!(host.run("lead", &["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn agents_of_a_machine_have_names_of_their_own_and_events_tell_the_machine() {
+    let authority = Authority::new().expect("openssl");
+    let (host, _server, url) = administered(&authority);
+    let made = by_ada(&host, "token create mill --kind machine --reason builds");
+    let work = using(&url, &authority);
+    let known = work.fed("", &["login", "--stdin"], token_in(&made).as_bytes());
+    assert!(known.code == 0 && known.out.contains("mill: machine"), "{}{}", known.out, known.err);
+    work.ok("spinner", &["claim", "afc-1"]);
+    work.ok("weaver", &["task", "create", "--title", "more"]);
+    refused(&work.run("lead", &["claim"]), &work, 5, &["token_mismatch", "lead"]);
+    let events = host.json("lead", &["events", "--limit", "1000"]);
+    let claimed =
+        events["events"].as_array().expect("a list").iter().find(|event| event["kind"] == "task_claimed");
+    assert_eq!(claimed.expect("recorded")["actor"]["machine"], "mill");
+    assert!(host.ok("lead", &["events", "--limit", "1000"]).out.contains("spinner on mill"));
+
+    let id = work.json("", &["whoami"])["token"]["token"].as_str().expect("an id").to_owned();
+    let rotated = by_ada(&host, &format!("token rotate {id} --kind machine --reason due"));
+    refused(&work.run("spinner", &["ready"]), &work, 5, &["show this to your human"]);
+    assert_eq!(work.fed("", &["login", "--stdin"], token_in(&rotated).as_bytes()).code, 0);
+    work.ok("spinner", &["close", "--note", "done"]);
 }

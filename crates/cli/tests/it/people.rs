@@ -10,11 +10,11 @@ use rustix::process::Signal;
 
 use crate::place::{PROGRAM, Place, signal, until};
 
-const PASSWORD: &str = "correct horse battery";
+pub const PASSWORD: &str = "correct horse battery";
 const OTHER: &str = "staple of another sort";
 
 /// A program on a terminal of its own, and somebody who reads along and types.
-struct Talk {
+pub struct Talk {
     child: Child,
     keys: ChildStdin,
     screen: Receiver<Vec<u8>>,
@@ -30,6 +30,7 @@ impl Talk {
         command.current_dir(place.checkout());
         command.env("PATH", "/usr/bin:/bin").env("SHELL", "/bin/sh").env("HOME", place.root.path());
         command.env("TENURE_STATE_DIR", place.state()).env("TERM", "dumb").env("TENURE_LOG", "trace");
+        command.envs(place.variables.iter().cloned());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("script is there");
         let keys = child.stdin.take().expect("piped");
@@ -46,20 +47,26 @@ impl Talk {
         Self { child, keys, screen, text: String::new(), read_up_to: 0 }
     }
 
-    fn tenure(place: &Place, words: &str) -> Self {
+    pub fn tenure(place: &Place, words: &str) -> Self {
         Self::of(place, &format!("{PROGRAM} {words}"))
     }
 
     /// Waits until this is shown and its line has ended, and returns what follows it there.
-    fn tells(&mut self, wanted: &str) -> String {
+    pub fn tells(&mut self, wanted: &str) -> String {
         self.shows(wanted);
         let from = self.read_up_to;
         self.shows("\n");
         self.text[from..self.read_up_to].trim().to_owned()
     }
 
+    /// Waits until this has been shown, and returns what follows it in its line.
+    pub fn has_told(&mut self, wanted: &str) -> String {
+        self.read_up_to = 0;
+        self.tells(wanted)
+    }
+
     /// Waits until this is shown, behind what was waited for before.
-    fn shows(&mut self, wanted: &str) {
+    pub fn shows(&mut self, wanted: &str) {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             if let Some(at) = self.text[self.read_up_to..].find(wanted) {
@@ -79,7 +86,7 @@ impl Talk {
     }
 
     /// Answers each question, and tells what was shown in all, and the exit code.
-    fn answers(mut self, talk: &[(&str, &str)]) -> (String, i32) {
+    pub fn answers(mut self, talk: &[(&str, &str)]) -> (String, i32) {
         for (question, answer) in talk {
             self.shows(question);
             self.types(&format!("{answer}\n"));

@@ -89,6 +89,12 @@ text_enum! {
         PersonAuthenticated = "person_authenticated",
         /// Somebody named an account, or a name that has none, and did not prove to be that person.
         AuthenticationRefused = "authentication_refused",
+        /// A token was given to an agent or a machine.
+        TokenCreated = "token_created",
+        /// A token was replaced by another one.
+        TokenRotated = "token_rotated",
+        /// A token was taken back.
+        TokenRevoked = "token_revoked",
         /// A file of another tracker was imported.
         ImportApplied = "import_applied",
     }
@@ -100,6 +106,9 @@ pub struct Actor {
     /// The principal; absent for what the coordinator does by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<PrincipalName>,
+    /// The machine that it acted from, as that machine's token says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<PrincipalName>,
     /// Its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,

@@ -125,6 +125,21 @@ checked_text!(
     "a capability (1 to 64 of A-Z a-z 0-9 . _ - @ / : +)"
 );
 
+checked_text!(
+    /// What names a token without showing it: the first 12 hexadecimal digits of its hash.
+    TokenId,
+    |t| is_hex(t, 12),
+    "a token's id (12 lower-case hexadecimal digits)"
+);
+
+impl TokenId {
+    /// The id of the token that has this hash.
+    #[must_use]
+    pub fn of(hash: &Digest) -> Self {
+        Self(hash.to_string()[..12].to_owned())
+    }
+}
+
 /// A task's id: its project's key and its number there, e.g. `afc-12`. A number is never issued twice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 #[schemars(with = "String")]

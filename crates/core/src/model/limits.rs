@@ -38,6 +38,14 @@ pub const GUESSES: u32 = 30;
 pub const GUESS_MS: u64 = 2_000;
 /// Who was authenticated, and who was refused, is recorded once for each account in so long, in milliseconds.
 pub const AUTHENTICATIONS_MS: u64 = 60_000;
+/// How long a token counts where nothing is said, in milliseconds: 90 days.
+pub const TOKEN_MS_DEFAULT: i64 = 90 * 24 * 60 * 60 * 1000;
+/// Shortest time that a token counts, in milliseconds.
+pub const TOKEN_MS_MIN: i64 = 60_000;
+/// Longest time that a token counts, in milliseconds: 366 days.
+pub const TOKEN_MS_MAX: i64 = 366 * 24 * 60 * 60 * 1000;
+/// How long a replaced token may go on beside the one that follows it, in milliseconds: a day.
+pub const TOKEN_OVERLAP_MS_MAX: i64 = 24 * 60 * 60 * 1000;
 /// Longest query of a search, in bytes.
 pub const QUERY_BYTES: usize = 1024;
 /// Most words and phrases of one query.

@@ -18,3 +18,4 @@ pub mod session;
 pub mod status;
 pub mod task;
 pub mod time;
+pub mod token;

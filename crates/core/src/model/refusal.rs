@@ -111,6 +111,19 @@ codes! {
     Unauthenticated = "unauthenticated", 401, 5, false,
         "The server does not know who is asking.",
         "Show your human the steps of the message: they ask whoever runs the server for a token.";
+    TokenReadOnly = "token_read_only", 403, 5, false,
+        "The token that the request came with asks and changes nothing.",
+        "Use a token that may change things: an administrator makes one with `tenure token create`.";
+    TokenMismatch = "token_mismatch", 403, 5, false,
+        "The session's name is not the token's: an agent's token opens sessions under its own name, a machine's under \
+         names that are free or its own.",
+        "Use the name that `tenure whoami` tells, or a free one on a machine; or ask for a token for this name.";
+    LocalOnly = "local_only", 403, 5, false,
+        "This is done on the server's own machine alone, and never by the network.",
+        "Run the command on the machine of the server, as the user who runs it.";
+    EncryptionRequired = "encryption_required", 403, 5, false,
+        "A password came over a connection that others can read.",
+        "Use a URL with https://, or the server's own machine; and set another password if somebody may have read along.";
     HostRefused = "host_refused", 421, 5, false,
         "The request names a host that this server does not answer to.",
         "Use a name that the server goes by, or let whoever runs it add this one: `tenure serve --host NAME`.";

@@ -12,6 +12,8 @@ text_enum! {
         Person = "person",
         /// A named agent.
         Agent = "agent",
+        /// A machine, whose agents have names of their own.
+        Machine = "machine",
     }
 }
 
@@ -24,6 +26,8 @@ pub struct Principal {
     pub kind: PrincipalKind,
     /// When it was first seen.
     pub created_at: WallTime,
+    /// The machine that first opened a session under this name by the network. The name is that machine's.
+    pub machine: Option<PrincipalName>,
 }
 
 /// One live run of an agent.
@@ -51,6 +55,8 @@ pub struct Session {
     pub open: bool,
     /// When it was opened.
     pub opened_at: WallTime,
+    /// The machine whose token it was opened with; absent for an agent's own token and on the server's own machine.
+    pub machine: Option<PrincipalName>,
     /// Until when it counts as present without another call.
     pub present_until: FleetTime,
 }

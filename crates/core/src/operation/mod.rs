@@ -19,6 +19,7 @@ pub mod record;
 pub mod search;
 pub mod session;
 pub mod task;
+pub mod token;
 pub mod view;
 pub mod wait;
 
@@ -141,9 +142,16 @@ pub struct Spec {
 /// Refusals that any operation can return.
 pub const SHARED_REFUSALS: &[Code] =
     &[Code::InvalidInput, Code::CannotTell, Code::ProtocolMismatch, Code::PeerRefused];
-/// Refusals of a server on the network, before anything but the head of a request is looked at.
-pub const NETWORK_REFUSALS: &[Code] =
-    &[Code::Unauthenticated, Code::HostRefused, Code::OriginRefused, Code::RateLimited];
+/// Refusals of a server on the network, most of them before anything but the head of a request is looked at.
+pub const NETWORK_REFUSALS: &[Code] = &[
+    Code::Unauthenticated,
+    Code::HostRefused,
+    Code::OriginRefused,
+    Code::RateLimited,
+    Code::EncryptionRequired,
+];
+/// Refusals of every request by the network that changes something.
+pub const NETWORK_WRITE_REFUSALS: &[Code] = &[Code::TokenReadOnly];
 /// Refusals that any operation of a session can return.
 pub const SESSION_REFUSALS: &[Code] =
     &[Code::SessionRequired, Code::SessionUnknown, Code::SessionClosed, Code::EpochChanged];
@@ -179,10 +187,12 @@ impl Spec {
         if self.access.is_authenticated() {
             codes.extend(PERSON_REFUSALS);
         }
-        codes.extend(match self.effect {
-            Effect::Read => READ_REFUSALS,
-            Effect::Write | Effect::Light => WRITE_REFUSALS,
-        });
+        // A token is judged with the operation as well, where it has just been revoked.
+        codes.push(Code::Unauthenticated);
+        match self.effect {
+            Effect::Read => codes.extend(READ_REFUSALS),
+            Effect::Write | Effect::Light => codes.extend([WRITE_REFUSALS, NETWORK_WRITE_REFUSALS].concat()),
+        }
         if self.is_import() || matches!(self.name, "wait" | "events") {
             codes.extend(CROWD_REFUSALS);
         }

@@ -43,7 +43,7 @@ input! {
     }
 }
 operation!(OpenSession -> SessionAnswer, "session.open", Post "/sessions", Write, Anyone, None,
-    [NameInUse, SessionUnknown, SessionClosed]);
+    [NameInUse, SessionUnknown, SessionClosed, TokenMismatch]);
 
 output! {
     /// A session as others may see it.

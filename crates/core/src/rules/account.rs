@@ -28,8 +28,13 @@ impl Rule for BootstrapAccount {
             let refusal = Refusal::new(Code::StateConflict, detail);
             return Err(refusal.next("ask an administrator for `tenure account create`").into());
         }
-        let actor =
-            Actor { principal: Some(self.name.clone()), session: None, parent: None, operation: None };
+        let actor = Actor {
+            principal: Some(self.name.clone()),
+            machine: None,
+            session: None,
+            parent: None,
+            operation: None,
+        };
         let facts = json!({ "by": "console" });
         create(set, call, (&self.name, Role::Administrator), facts, Some(actor))
     }
@@ -60,12 +65,20 @@ fn create(
         return Err(Refusal::new(Code::AlreadyExists, detail).into());
     }
     let known = set.principal(name)?;
+    if known.as_ref().is_some_and(|known| known.kind == PrincipalKind::Machine) {
+        return Err(Refusal::new(Code::AlreadyExists, format!("{name} is the name of a machine")).into());
+    }
     if known.is_none() {
         let about = About { data: json!({ "name": name }), actor: actor.clone(), ..About::default() };
         set.record(EventKind::PrincipalCreated, about);
     }
     let created_at = known.map_or(call.now.wall, |principal| principal.created_at);
-    set.principals.put(Principal { name: name.clone(), kind: PrincipalKind::Person, created_at });
+    set.principals.put(Principal {
+        name: name.clone(),
+        kind: PrincipalKind::Person,
+        created_at,
+        machine: None,
+    });
     let account = Account {
         name: name.clone(),
         role,

@@ -41,6 +41,7 @@ pub mod search;
 pub mod session;
 pub mod status;
 pub mod task;
+pub mod token;
 pub mod view;
 pub mod wait;
 

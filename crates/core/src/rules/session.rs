@@ -11,9 +11,11 @@ use crate::model::limits::{LIST_ITEMS, PAGE_BYTES_DEFAULT, check_count, check_li
 use crate::model::refusal::{Code, Refusal};
 use crate::model::session::{Principal, PrincipalKind, Session};
 use crate::model::time::{FleetTime, duration_left};
+use crate::model::token::TokenRecord;
 use crate::operation::session::{
     CloseSession, ListSessions, OpenSession, SessionAnswer, SessionList, SessionView, ShowSession,
 };
+use crate::token::TokenKind;
 use crate::working_set::{About, Need, Page, Step, WorkingSet, together};
 
 /// Most draws of a handle; two ids meet once in 35 bits, so a second draw is already rare.
@@ -43,12 +45,20 @@ impl Rule for OpenSession {
         if let Some(known) = set.session(&self.session)? {
             return reopen(set, call, self, &known);
         }
+        let known = set.principal(&self.name)?;
+        let machine = call.token.as_ref().and_then(TokenRecord::machine).cloned();
+        if let Some(token) = &call.token {
+            self.check_name(token, known.as_ref())?;
+        }
         self.check_parent(set, call)?;
         replace_earlier(set, call, self)?;
-        if set.principal(&self.name)?.is_none() {
-            let principal =
-                Principal { name: self.name.clone(), kind: PrincipalKind::Agent, created_at: call.now.wall };
-            set.principals.put(principal);
+        if known.is_none() {
+            set.principals.put(Principal {
+                name: self.name.clone(),
+                kind: PrincipalKind::Agent,
+                created_at: call.now.wall,
+                machine: machine.clone(),
+            });
             let about = About { data: json!({ "name": self.name }), actor: self.actor(), ..About::default() };
             set.record(EventKind::PrincipalCreated, about);
         }
@@ -64,6 +74,7 @@ impl Rule for OpenSession {
             capabilities: self.capabilities.clone(),
             open: true,
             opened_at: call.now.wall,
+            machine,
             present_until: call.now.fleet.plus_ms(call.durations.presence_ms),
         };
         let data = json!({
@@ -81,10 +92,35 @@ impl OpenSession {
     fn actor(&self) -> Option<Actor> {
         Some(Actor {
             principal: Some(self.name.clone()),
+            machine: None,
             session: Some(self.session.clone()),
             parent: self.parent.clone(),
             operation: None,
         })
+    }
+
+    /// Refuses a name that is not the token's own: an agent's is the name that its token was given for, and a machine's are
+    /// those that were free when it first came under them.
+    fn check_name(&self, token: &TokenRecord, known: Option<&Principal>) -> Step<()> {
+        let is_own = match token.kind {
+            TokenKind::Agent => token.principal == self.name,
+            TokenKind::Machine => known.is_none_or(|known| known.machine.as_ref() == Some(&token.principal)),
+        };
+        let is_person = known.is_some_and(|known| known.kind == PrincipalKind::Person);
+        if is_own && !is_person {
+            return Ok(());
+        }
+        let (detail, remedy) = match token.kind {
+            TokenKind::Agent => (
+                format!("the token is that of {}, and opens no session of {}", token.principal, self.name),
+                format!("use the name {}, or ask for a token for {}", token.principal, self.name),
+            ),
+            TokenKind::Machine => (
+                format!("{} is somebody else's name, and not one of {}", self.name, token.principal),
+                "choose a name that nobody has".to_owned(),
+            ),
+        };
+        Err(Refusal::new(Code::TokenMismatch, detail).next(remedy).into())
     }
 
     /// Refuses a parent that is not there, is closed, or does not vouch for this session: what a session does is recorded
@@ -102,7 +138,7 @@ impl OpenSession {
         let prover = match &call.envelope.caller {
             Some(caller) => {
                 let known = set.session(&caller.session)?;
-                known.filter(|known| caller.proof.hash() == known.proof_hash)
+                known.filter(|known| caller.proof.hash() == known.proof_hash && may_use(call, known))
             }
             None => None,
         };
@@ -138,9 +174,14 @@ impl OpenSession {
     }
 }
 
+/// Whether a session is one that the caller may act in by the network. On the socket its proof alone decides.
+fn may_use(call: &Call, session: &Session) -> bool {
+    call.token.as_ref().is_none_or(|token| token.may_use(session))
+}
+
 /// Opening again with the same proof changes nothing, except that the session is heard of.
 fn reopen(set: &mut WorkingSet, call: &Call, open: &OpenSession, known: &Session) -> Step<SessionAnswer> {
-    if known.proof_hash != open.proof_hash || known.principal != open.name {
+    if known.proof_hash != open.proof_hash || known.principal != open.name || !may_use(call, known) {
         return Err(Refusal::new(Code::SessionUnknown, "this session id belongs to somebody else").into());
     }
     if !known.open {
@@ -156,12 +197,15 @@ fn replace_earlier(set: &mut WorkingSet, call: &Call, open: &OpenSession) -> Ste
     let mut earlier = set.open_sessions_of(&open.name)?;
     if let Some(conversation) = &open.conversation {
         let others = set.sessions_in(conversation)?;
-        earlier.extend(others.into_iter().filter(|session| session.principal != open.name));
+        // Whoever names a conversation by the network ends nobody else's part in it.
+        let is_other = |session: &Session| session.principal != open.name && may_use(call, session);
+        earlier.extend(others.into_iter().filter(is_other));
     }
     for session in earlier {
         let caller = call.envelope.caller.as_ref();
         let resumes = caller
-            .is_some_and(|caller| caller.session == session.id && caller.proof.hash() == session.proof_hash);
+            .is_some_and(|caller| caller.session == session.id && caller.proof.hash() == session.proof_hash)
+            && may_use(call, &session);
         let live = live_until(set, call, &session)?;
         if let Some(until) = live.filter(|_| !resumes) {
             return Err(open.in_use(call, &session, until).into());

@@ -22,13 +22,14 @@ use crate::model::event::{Actor, EVENT_VERSION, Event, EventKind, Fleet, Receipt
 use crate::model::handle::Handle;
 use crate::model::ids::{
     AttemptId, ConversationId, Digest, Epoch, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId,
-    TaskId,
+    TaskId, TokenId,
 };
 use crate::model::project::{Binding, Project, Tally};
 use crate::model::refusal::Refusal;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Task};
 use crate::model::time::{FleetTime, WallTime};
+use crate::model::token::TokenRecord;
 pub use about::About;
 pub use need::{Chosen, Completion, Found, Landings, Moments, Need, Newest, Page, Rows, Source, Window};
 pub use news::News;
@@ -51,6 +52,8 @@ pub struct WorkingSet {
     pub principals: Table<Principal>,
     /// Accounts of people.
     pub accounts: Table<Account>,
+    /// Tokens of agents and machines.
+    pub tokens: Table<TokenRecord>,
     /// Sessions.
     pub sessions: Table<Session>,
     /// When sessions claimed where.
@@ -94,6 +97,7 @@ macro_rules! every_table {
         $set.tallies.$method();
         $set.principals.$method();
         $set.accounts.$method();
+        $set.tokens.$method();
         $set.sessions.$method();
         $set.served.$method();
         $set.tasks.$method();
@@ -134,6 +138,7 @@ impl WorkingSet {
             tallies: Table::default(),
             principals: Table::default(),
             accounts: Table::default(),
+            tokens: Table::default(),
             sessions: Table::default(),
             served: Table::default(),
             tasks: Table::default(),
@@ -195,6 +200,9 @@ impl WorkingSet {
         let number = EventNumber(self.fleet.event.0 + 1);
         let mut actor = about.actor.unwrap_or_else(|| caller_of(call));
         actor.operation.clone_from(&call.envelope.operation_id);
+        if actor.principal.is_some() {
+            actor.machine = call.token.as_ref().and_then(TokenRecord::machine).cloned();
+        }
         let event = Event {
             v: EVENT_VERSION,
             number,
@@ -263,6 +271,11 @@ impl WorkingSet {
     /// The administrators that are not disabled.
     pub fn administrators(&self) -> Step<Vec<Account>> {
         rows(&self.accounts, &EnabledIn(Role::Administrator), || Need::Administrators)
+    }
+
+    /// A token.
+    pub fn token(&self, id: &TokenId) -> Step<Option<TokenRecord>> {
+        row(&self.tokens, id, || Need::Token(id.clone()))
     }
 
     /// A session.
@@ -455,6 +468,7 @@ fn caller_of(call: &Call) -> Actor {
     let person = call.account.as_ref().map(|account| account.name.clone());
     Actor {
         principal: person.or_else(|| session.map(|session| session.principal.clone())),
+        machine: None,
         session: session.map(|session| session.id.clone()),
         parent: session.and_then(|session| session.parent.clone()),
         operation: None,

@@ -7,6 +7,7 @@ use crate::model::event::{EventKind, StoredEvent};
 use crate::model::handle::Handle;
 use crate::model::ids::{
     AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
+    TokenId,
 };
 use crate::model::task::{LabelCount, Queue, Rank};
 use crate::model::time::WallTime;
@@ -38,6 +39,8 @@ pub enum Need {
     Account(PrincipalName),
     /// The administrators that are not disabled.
     Administrators,
+    /// A token by its id.
+    Token(TokenId),
     /// A session by id.
     Session(SessionId),
     /// The open sessions of a principal.
@@ -234,6 +237,13 @@ pub enum Page {
         /// At most so many.
         count: u32,
     },
+    /// A part of the tokens in the order of their ids.
+    Tokens {
+        /// Only ids after this one.
+        after: Option<TokenId>,
+        /// At most so many.
+        count: u32,
+    },
     /// Open sessions, newest first.
     Sessions {
         /// At most so many.
@@ -274,6 +284,8 @@ pub enum Rows {
     Projects(Vec<ProjectKey>),
     /// Names of accounts; the rows themselves are loaded with them.
     Accounts(Vec<PrincipalName>),
+    /// Ids of tokens; the rows themselves are loaded with them.
+    Tokens(Vec<TokenId>),
     /// Sessions; the rows themselves are loaded with them.
     Sessions(Vec<SessionId>),
     /// Keys of receipts; the rows themselves are loaded with them.
@@ -346,6 +358,13 @@ impl Rows {
     pub fn accounts(&self) -> &[PrincipalName] {
         let Self::Accounts(names) = self else { unreachable!("a page of accounts holds names") };
         names
+    }
+
+    /// The ids of a page of tokens.
+    #[must_use]
+    pub fn tokens(&self) -> &[TokenId] {
+        let Self::Tokens(ids) = self else { unreachable!("a page of tokens holds ids") };
+        ids
     }
 
     /// The ids of a page of sessions.

@@ -8,10 +8,12 @@ use crate::model::event::Receipt;
 use crate::model::handle::Handle;
 use crate::model::ids::{
     AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
+    TokenId,
 };
 use crate::model::project::{Binding, Project, Tally};
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Rank, Task};
+use crate::model::token::TokenRecord;
 
 /// A row that is only ever found by its key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,6 +213,17 @@ impl Record for Account {
     }
     fn indexes(&self) -> Vec<EnabledIn> {
         if self.disabled { Vec::new() } else { vec![EnabledIn(self.role)] }
+    }
+}
+
+impl Record for TokenRecord {
+    type Key = TokenId;
+    type Index = ByKeyAlone;
+    fn key(&self) -> TokenId {
+        self.id.clone()
+    }
+    fn indexes(&self) -> Vec<ByKeyAlone> {
+        Vec::new()
     }
 }
 

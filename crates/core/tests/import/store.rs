@@ -62,6 +62,7 @@ impl Store {
             capabilities: Vec::new(),
             open: true,
             opened_at: EVALUATED_AT,
+            machine: None,
             present_until: FleetTime(i64::MAX),
         };
         let envelope = Envelope {
@@ -75,6 +76,7 @@ impl Store {
             epoch: Epoch(1),
             session: Some(session),
             account: None,
+            token: None,
             envelope,
             durations: Durations::default(),
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tenure_core::envelope::Envelope;
 use tenure_core::model::event::EventKind;
-use tenure_core::model::ids::AttemptId;
+use tenure_core::model::ids::{AttemptId, Digest};
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::account::RecordAuthentications;
 use tenure_core::operation::catalog::entries;
@@ -223,12 +223,42 @@ fn every_refusal_that_an_operation_names_happens() {
     check(&mut world, "session.open", &opened, Code::SessionClosed);
 
     world.by(None, "first", &from(json!({ "name": "ada" }), "account.bootstrap")).expect("made");
+    let token = |name: &str, hash: u8| json!({ "name": name, "kind": "agent", "hash": Digest([hash; 32]), "reason": "r" });
+    let [known, other] = [1, 2].map(|hash| {
+        let made = world.by(Some("ada"), "x", &from(token("ci-1", hash), "token.create")).expect("made");
+        made["token"]["token"].as_str().expect("an id").to_owned()
+    });
+    let revoke = json!({ "token": known, "reason": "r" });
+    world.by(Some("ada"), "x", &from(revoke, "token.revoke")).expect("revoked");
+    let opened = json!({ "session": "5".repeat(32), "name": "eve", "proof_hash": Digest([3; 32]) });
+    let opened = world.with_token("ci-1", 2, &from(opened, "session.open"));
+    assert_eq!(opened, Err(Code::TokenMismatch));
+    seen.insert(("session.open", Code::TokenMismatch));
     for (operation, input, code) in [
         ("account.bootstrap", json!({ "name": "eve" }), Code::StateConflict),
         ("account.create", json!({ "name": "ada", "role": "member", "reason": "r" }), Code::AlreadyExists),
         ("account.edit", json!({ "name": "ada", "disabled": true, "reason": "r" }), Code::StateConflict),
         ("account.edit", json!({ "name": "none", "disabled": true, "reason": "r" }), Code::NotFound),
         ("account.password", json!({ "name": "none", "reason": "r" }), Code::NotFound),
+        ("token.create", token("ci-1", 1), Code::AlreadyExists),
+        ("token.create", token("ada", 9), Code::StateConflict),
+        ("token.revoke", json!({ "token": known, "reason": "r" }), Code::StateConflict),
+        ("token.revoke", json!({ "token": "0".repeat(12), "reason": "r" }), Code::NotFound),
+        (
+            "token.rotate",
+            json!({ "token": known, "kind": "agent", "hash": Digest([9; 32]), "reason": "r" }),
+            Code::StateConflict,
+        ),
+        (
+            "token.rotate",
+            json!({ "token": other, "kind": "agent", "hash": Digest([1; 32]), "reason": "r" }),
+            Code::AlreadyExists,
+        ),
+        (
+            "token.rotate",
+            json!({ "token": "0".repeat(12), "kind": "agent", "hash": Digest([9; 32]), "reason": "r" }),
+            Code::NotFound,
+        ),
     ] {
         let answer = world.by(Some("ada"), "second", &from(input.clone(), operation));
         assert_eq!(answer, Err(code), "{operation} {input}");
@@ -286,6 +316,13 @@ fn every_kind_of_event_is_recorded() {
     let disable = json!({ "name": "ada", "disabled": false, "reason": "r" });
     world.by(Some("ada"), "second", &from(disable, "account.edit")).expect("edited");
     world.by(Some("ada"), "second", &from(json!({}), "account.password")).expect("set");
+    let token = json!({ "name": "ci-1", "kind": "agent", "hash": Digest([1; 32]), "reason": "r" });
+    let made = world.by(Some("ada"), "x", &from(token, "token.create")).expect("made");
+    let rotate =
+        json!({ "token": made["token"]["token"], "kind": "agent", "hash": Digest([2; 32]), "reason": "r" });
+    let made = world.by(Some("ada"), "x", &from(rotate, "token.rotate")).expect("rotated");
+    let revoke = json!({ "token": made["token"]["token"], "reason": "r" });
+    world.by(Some("ada"), "x", &from(revoke, "token.revoke")).expect("revoked");
     let told = RecordAuthentications { name: None, proven: 1, refused: 1 };
     world.by(None, "second", &told.into()).expect("background work is never refused");
 

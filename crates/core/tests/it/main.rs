@@ -14,5 +14,6 @@ mod random;
 mod readiness;
 mod refusals;
 mod sessions;
+mod tokens;
 mod waiting;
 mod world;

@@ -56,6 +56,11 @@ impl World {
                 let later = names.filter(|name| after.as_ref().is_none_or(|after| name > after));
                 Rows::Accounts(later.take(*count as usize).collect())
             }
+            Page::Tokens { after, count } => {
+                let ids = set.tokens.rows().map(|token| token.id.clone());
+                let later = ids.filter(|id| after.as_ref().is_none_or(|after| id > after));
+                Rows::Tokens(later.take(*count as usize).collect())
+            }
             Page::Kept { project, .. } => {
                 let open = set.blockers.rows().filter(|blocker| blocker.resolved_at.is_none());
                 let tasks: BTreeSet<TaskId> = open.map(|blocker| blocker.task.clone()).collect();

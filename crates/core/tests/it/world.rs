@@ -186,6 +186,7 @@ impl World {
             epoch: Epoch(1),
             session,
             account: None,
+            token: None,
             envelope,
             durations: Durations::default(),
         }
@@ -259,6 +260,7 @@ impl World {
             }
             Need::Principal(name) => set.principals.load_absent(name),
             Need::Account(name) => set.accounts.load_absent(name),
+            Need::Token(id) => set.tokens.load_absent(id),
             Need::Administrators => set.accounts.cover(EnabledIn(Role::Administrator)),
             Need::Session(id) => set.sessions.load_absent(id),
             Need::OpenSessionsOf(name) => set.sessions.cover(SessionIndex::OpenOf(name)),

@@ -8,7 +8,7 @@ use tenure_core::model::attempt::EntryKind;
 use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::handle::Handle;
 use tenure_core::model::ids::{AttemptId, EventNumber, PrincipalName, ProjectKey, SessionId, TaskId};
-use tenure_core::model::ids::{ConversationId, OperationId};
+use tenure_core::model::ids::{ConversationId, OperationId, TokenId};
 use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::task::Rank;
 use tenure_core::model::time::Now;
@@ -17,7 +17,7 @@ use tenure_core::working_set::{Need, Newest, Page, Source, WorkingSet};
 
 use super::driver::{Driver, StoreError};
 use super::rows::{foresee_by_index, foresee_by_key, load_by_index, load_by_key};
-use super::{account, attempt, body, entry, graph, page, project, queue, receipt, session, task};
+use super::{account, attempt, body, entry, graph, page, project, queue, receipt, session, task, token};
 
 /// Needs, sorted by kind.
 #[derive(Default)]
@@ -28,6 +28,7 @@ struct Wanted {
     principals: Vec<PrincipalName>,
     accounts: Vec<PrincipalName>,
     administrators: bool,
+    tokens: Vec<TokenId>,
     sessions: Vec<SessionId>,
     open_sessions: Vec<PrincipalName>,
     conversations: Vec<ConversationId>,
@@ -130,6 +131,7 @@ fn walked(need: &Need) -> Option<&TaskId> {
         | Need::Principal(_)
         | Need::Account(_)
         | Need::Administrators
+        | Need::Token(_)
         | Need::Session(_)
         | Need::OpenSessionsOf(_)
         | Need::SessionsIn(_)
@@ -162,6 +164,7 @@ impl Wanted {
                 Need::Principal(name) => wanted.principals.push(name),
                 Need::Account(name) => wanted.accounts.push(name),
                 Need::Administrators => wanted.administrators = true,
+                Need::Token(id) => wanted.tokens.push(id),
                 Need::Session(id) => wanted.sessions.push(id),
                 Need::OpenSessionsOf(name) => wanted.open_sessions.push(name),
                 Need::SessionsIn(conversation) => wanted.conversations.push(conversation),
@@ -202,6 +205,7 @@ impl Wanted {
         }
         foresee_by_key(driver, &set.principals, &session::PRINCIPALS, &self.principals)?;
         foresee_by_key(driver, &set.accounts, &account::BY_NAME, &self.accounts)?;
+        foresee_by_key(driver, &set.tokens, &token::BY_ID, &self.tokens)?;
         foresee_by_key(driver, &set.sessions, &session::BY_ID, &self.sessions)?;
         foresee_by_key(driver, &set.served, &session::SERVED_AT, &self.served)?;
         foresee_by_key(driver, &set.projects, &project::BY_KEY, &self.projects)?;
@@ -239,6 +243,7 @@ impl Wanted {
     fn load_people(&mut self, driver: &mut dyn Driver, set: &mut WorkingSet) -> Result<(), StoreError> {
         load_by_key(driver, &mut set.principals, &session::PRINCIPALS, take(&mut self.principals))?;
         load_by_key(driver, &mut set.accounts, &account::BY_NAME, take(&mut self.accounts))?;
+        load_by_key(driver, &mut set.tokens, &token::BY_ID, take(&mut self.tokens))?;
         if take(&mut self.administrators) {
             let enabled = vec![EnabledIn(Role::Administrator)];
             load_by_index(driver, &mut set.accounts, &account::ENABLED_IN, enabled, |role| {

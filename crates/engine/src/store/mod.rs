@@ -33,6 +33,7 @@ pub mod sqlite;
 pub mod state;
 pub mod tables;
 pub mod task;
+pub mod token;
 
 use tenure_core::working_set::WorkingSet;
 use tenure_core::working_set::table::{Record, Table};
@@ -58,6 +59,7 @@ pub fn schema_known() -> u32 {
 pub fn flush(driver: &mut dyn Driver, set: &WorkingSet) -> Result<(), StoreError> {
     rows::flush(driver, &set.principals)?;
     rows::flush(driver, &set.accounts)?;
+    rows::flush(driver, &set.tokens)?;
     rows::flush(driver, &set.sessions)?;
     rows::flush(driver, &set.projects)?;
     rows::flush(driver, &set.bindings)?;
@@ -90,6 +92,7 @@ pub fn is_changed(set: &WorkingSet) -> bool {
         || set.has_drafts()
         || set.principals.dirty().next().is_some()
         || set.accounts.dirty().next().is_some()
+        || set.tokens.dirty().next().is_some()
         || set.sessions.dirty().next().is_some()
         || set.projects.dirty().next().is_some()
         || set.bindings.dirty().next().is_some()

@@ -8,7 +8,9 @@ use tenure_core::working_set::{Page, Rows, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Stored, load_by_key};
-use super::{account, body, completion, event, graph, label, project, queue, receipt, search, session, task};
+use super::{
+    account, body, completion, event, graph, label, project, queue, receipt, search, session, task, token,
+};
 
 /// Loads a page with the rows that it names.
 pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
@@ -89,6 +91,12 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             let names = accounts.iter().map(|account| account.name.clone()).collect();
             accounts.into_iter().for_each(|account| set.accounts.load(account));
             Rows::Accounts(names)
+        }
+        Page::Tokens { after, count } => {
+            let tokens = token::after(driver, after.as_ref(), *count)?;
+            let ids = tokens.iter().map(|token| token.id.clone()).collect();
+            tokens.into_iter().for_each(|token| set.tokens.load(token));
+            Rows::Tokens(ids)
         }
         Page::Sessions { count } => {
             let sessions = session::newest(driver, *count)?;

@@ -1,5 +1,6 @@
 //! Principals, their sessions, and when sessions claimed where.
 
+use tenure_core::model::ids::PrincipalName;
 use tenure_core::model::session::{Principal, Served, Session};
 use tenure_core::model::time::{FleetTime, WallTime};
 
@@ -7,7 +8,7 @@ use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Lookup, Stored};
 use super::shape::Shape;
 
-static PRINCIPAL: Shape = Shape::new("principal", &["name", "kind", "created_at"], 1, 1);
+static PRINCIPAL: Shape = Shape::new("principal", &["name", "kind", "created_at", "machine"], 1, 1);
 static SESSION: Shape = Shape::new(
     "session",
     &[
@@ -21,11 +22,12 @@ static SESSION: Shape = Shape::new(
         "workstation",
         "capabilities",
         "opened_at",
+        "machine",
         "open",
         "present_until",
     ],
     1,
-    10,
+    11,
 )
 .with_steady(1);
 static SERVED: Shape = Shape::new("served", &["session", "project", "event"], 2, 2);
@@ -49,13 +51,19 @@ impl Stored for Principal {
     }
 
     fn read(fields: &mut Fields<'_>) -> Result<Self, StoreError> {
-        Ok(Self { name: fields.parse()?, kind: fields.parse()?, created_at: WallTime(fields.integer()?) })
+        Ok(Self {
+            name: fields.parse()?,
+            kind: fields.parse()?,
+            created_at: WallTime(fields.integer()?),
+            machine: fields.optional_parse()?,
+        })
     }
 
     fn write<'a>(&'a self, values: &mut Values<'a>) {
         values.text(self.name.as_str());
         values.text(self.kind.as_str());
         values.integer(self.created_at.0);
+        values.optional_text(self.machine.as_ref().map(PrincipalName::as_str));
     }
 
     fn write_key(key: &Self::Key, values: &mut Values<'_>) {
@@ -80,6 +88,7 @@ impl Stored for Session {
             workstation: fields.optional_text()?.map(str::to_owned),
             capabilities: fields.json()?,
             opened_at: WallTime(fields.integer()?),
+            machine: fields.optional_parse()?,
             open: fields.flag()?,
             present_until: FleetTime(fields.integer()?),
         })
@@ -96,6 +105,7 @@ impl Stored for Session {
         values.optional_text(self.workstation.as_deref());
         values.json(&self.capabilities);
         values.integer(self.opened_at.0);
+        values.optional_text(self.machine.as_ref().map(PrincipalName::as_str));
         values.flag(self.open);
         values.integer(self.present_until.0);
     }

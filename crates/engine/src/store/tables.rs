@@ -8,6 +8,7 @@ use tenure_core::model::event::Receipt;
 use tenure_core::model::project::{Binding, Project, Tally};
 use tenure_core::model::session::{Principal, Served, Session};
 use tenure_core::model::task::{Alias, Blocker, Body, Task};
+use tenure_core::model::token::TokenRecord;
 
 use super::rows::Stored;
 use super::shape::Shape;
@@ -15,11 +16,12 @@ use super::{event, fleet};
 
 /// All of them, each after those that its rows refer to.
 #[must_use]
-pub fn all() -> [&'static Shape; 17] {
+pub fn all() -> [&'static Shape; 18] {
     [
         fleet::shape(),
         Principal::shape(),
         Account::shape(),
+        TokenRecord::shape(),
         Session::shape(),
         Project::shape(),
         Binding::shape(),

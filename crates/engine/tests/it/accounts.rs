@@ -18,7 +18,7 @@ pub fn hash(text: &str) -> PasswordHash {
 }
 
 /// A command of somebody who proved a password.
-fn by(name: &str, proven: &str, operation: AnyOperation) -> Command {
+pub fn by(name: &str, proven: &str, operation: AnyOperation) -> Command {
     let authentication =
         Authentication::Password { name: name.parse().expect("a name"), hash: hash(proven).digest() };
     let envelope = Envelope {
@@ -30,17 +30,17 @@ fn by(name: &str, proven: &str, operation: AnyOperation) -> Command {
 }
 
 /// Runs commands in one batch, and tells why each was refused.
-fn codes(world: &mut World, commands: Vec<Command>) -> Vec<Option<Code>> {
+pub fn codes(world: &mut World, commands: Vec<Command>) -> Vec<Option<Code>> {
     let answers = world.batch(commands).expect("the store works").answers;
     answers.into_iter().map(|answer| answer.err().map(|refusal| refusal.code)).collect()
 }
 
-fn events(world: &mut World) -> Vec<serde_json::Value> {
+pub fn events(world: &mut World) -> Vec<serde_json::Value> {
     let page = world.ask(operation("events", json!({ "limit": 1000 })));
     page["events"].as_array().expect("events").clone()
 }
 
-fn bootstrap(name: &str, password: &str) -> Command {
+pub fn bootstrap(name: &str, password: &str) -> Command {
     let envelope = Envelope {
         operation_id: Some(operation_id()),
         authentication: Some(Authentication::Console),

@@ -31,5 +31,6 @@ mod scene;
 mod search;
 mod servers;
 mod statements;
+mod tokens;
 mod world;
 mod writing;

@@ -138,7 +138,8 @@ fn projects_bindings_and_tallies() {
 fn principals_sessions_and_what_they_were_served() {
     on_every_store(|mut world| {
         let name = "bob".parse().expect("valid");
-        let principal = Principal { name, kind: PrincipalKind::Agent, created_at: WallTime(1) };
+        let principal =
+            Principal { name, kind: PrincipalKind::Agent, created_at: WallTime(1), machine: None };
         let open = Session {
             id: "ab".repeat(16).parse().expect("valid"),
             principal: principal.name.clone(),
@@ -151,6 +152,7 @@ fn principals_sessions_and_what_they_were_served() {
             capabilities: vec!["rust".parse().expect("valid")],
             open: true,
             opened_at: WallTime(5),
+            machine: Some("mill".parse().expect("valid")),
             present_until: FleetTime(6),
         };
         let closed = Session {
@@ -159,14 +161,12 @@ fn principals_sessions_and_what_they_were_served() {
             open: false,
             ..open.clone()
         };
-        let served = Served { session: open.id.clone(), project: key(), event: 44 };
         let mut set = stored(&mut world, |set| {
             set.principals.put(principal.clone());
             set.sessions.put(open.clone());
             set.sessions.put(closed.clone());
-            set.served.put(served);
+            set.served.put(Served { session: open.id.clone(), project: key(), event: 44 });
         });
-        let conversation = "conv".parse().expect("valid");
         let needs = vec![
             Need::Principal(principal.name.clone()),
             Need::OpenSessionsOf(principal.name.clone()),
@@ -180,7 +180,7 @@ fn principals_sessions_and_what_they_were_served() {
         ask(&mut world, &mut set, needs);
         assert_eq!(set.principal(&principal.name), Ok(Some(principal.clone())));
         assert_eq!(set.open_sessions_of(&principal.name), Ok(vec![open.clone()]));
-        assert_eq!(set.sessions_in(&conversation), Ok(vec![open.clone()]));
+        assert_eq!(set.sessions_in(&"conv".parse().expect("valid")), Ok(vec![open.clone()]));
         assert_eq!(set.session_by_handle(&closed.handle), Ok(Some(closed.clone())));
         assert_eq!(set.served_at(&open.id, &key()), Ok(44));
         assert_eq!(set.served_at(&closed.id, &key()), Ok(0));

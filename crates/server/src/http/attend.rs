@@ -14,7 +14,7 @@ use tenure_core::operation::Effect;
 use tenure_core::wire;
 
 use super::app::App;
-use super::door::{Door, View};
+use super::door::{Admitted, Door, View};
 use super::problem::Refused;
 
 /// What a handler tells the log about its request. It rides on the response.
@@ -42,15 +42,20 @@ pub(super) async fn attend(
     let ticket = app.enter();
     let began = Instant::now();
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let admitted = match door {
         Some(door) => door.admit(&app, &parts).await,
-        None => Ok(View::Whole),
+        None => Ok(Admitted { view: View::Whole, bearer: None }),
     };
     let mut response = match admitted {
         Err(refused) => refused.into_response(),
         Ok(_) if target > TARGET_BYTES => too_long(target).into_response(),
-        Ok(view) => view.of(next.run(Request::from_parts(parts, body)).await),
+        Ok(Admitted { view, bearer }) => {
+            if let Some(bearer) = bearer {
+                parts.extensions.insert(bearer);
+            }
+            view.of(next.run(Request::from_parts(parts, body)).await)
+        }
     };
     let (status, us) = (response.status().as_u16(), began.elapsed().as_micros());
     let id = &ticket.id;

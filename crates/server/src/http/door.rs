@@ -1,8 +1,9 @@
 //! The door between the network and every route: what a request must pass before anything of it is looked at.
 //!
 //! In this order: it names a host of ours, it comes from no foreign web page, it asks for something that everybody may
-//! know, its address has not asked in vain too often, and its token is known. Whoever does not pass hears why, and not
-//! one byte of what is coordinated here.
+//! know, its address has not asked in vain too often, its token is known, what it asks for is not of this machine alone,
+//! and nobody can have read a password in it. Whoever does not pass hears why, and not one byte of what is coordinated
+//! here.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -10,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+use tenure_core::model::ids::Digest;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::wire;
 
@@ -21,7 +23,7 @@ use super::forwarded::{self, Proxies};
 use super::guesses::Guesses;
 use super::hosts::{HostName, Hosts, Origin};
 use super::problem::{RETRY_AFTER, Refused};
-use super::token::Judged;
+use super::token::Bearer;
 use super::{help, response, token};
 
 /// The other end of a connection by the network. Each request that comes by one carries it.
@@ -41,6 +43,14 @@ pub struct Door {
     nameless: Guesses,
     /// Who asked with a token that nobody has.
     guessing: Guesses,
+}
+
+/// A request that was let in.
+pub(super) struct Admitted {
+    /// What of the answer may be seen.
+    pub(super) view: View,
+    /// By what the caller is known; absent for what everybody may know.
+    pub(super) bearer: Option<Bearer>,
 }
 
 /// How much whoever asks may see.
@@ -66,24 +76,71 @@ impl Door {
     }
 
     /// Lets a request in, or says why not. Neither its route nor its body has been looked at by then.
-    pub(super) async fn admit(&self, app: &Arc<App>, parts: &Parts) -> Result<View, Refused> {
+    pub(super) async fn admit(&self, app: &Arc<App>, parts: &Parts) -> Result<Admitted, Refused> {
         let peer = parts.extensions.get::<Peer>().expect("a connection by the network says whose it is");
         self.hosts.check(parts, peer.is_encrypted)?;
         if let Some(view) = everybody_may_see(&parts.method, parts.uri.path()) {
-            return Ok(view);
+            return Ok(Admitted { view, bearer: None });
         }
         let address = forwarded::caller(self.proxies.client(peer.address, &parts.headers));
-        let is_given = token::is_given(&parts.headers);
-        // Once too many were wrong a token is not even judged: an answer would tell the right one.
-        let asked = if is_given { &self.guessing } else { &self.nameless };
-        asked.ask(address, Instant::now()).map_err(limited)?;
-        if is_given && token::judge(app, &parts.headers).await == Judged::Known {
-            asked.forgive(address);
-            return Ok(View::Whole);
-        }
-        tracing::debug!(client = %address, is_given, "somebody who is not known was refused");
-        Err(help::unauthenticated().into())
+        let Some(bearer) = self.known(app, parts, address).await? else {
+            tracing::debug!(client = %address, is_given = token::is_given(&parts.headers), "somebody who is not known was refused");
+            return Err(help::unauthenticated().into());
+        };
+        own_machine_only(parts.uri.path())?;
+        self.check_secrets(peer, &parts.headers)?;
+        Ok(Admitted { view: View::Whole, bearer: Some(bearer) })
     }
+
+    /// The token of a request, if it is one of ours. Whoever asked in vain too often is not even judged: an answer would tell
+    /// the right one.
+    async fn known(&self, app: &Arc<App>, parts: &Parts, address: IpAddr) -> Result<Option<Bearer>, Refused> {
+        if !token::is_given(&parts.headers) {
+            self.nameless.ask(address, Instant::now()).map_err(limited)?;
+            return Ok(None);
+        }
+        self.guessing.may_ask(address, Instant::now()).map_err(limited)?;
+        let bearer = token::judge(app, &parts.headers).await?;
+        if bearer.is_none() {
+            self.guessing.ask(address, Instant::now()).map_err(limited)?;
+        }
+        Ok(bearer)
+    }
+
+    /// Refuses what a person types and somebody on the way can have read, and what only this machine's console prints.
+    fn check_secrets(&self, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
+        if headers.contains_key(wire::CONSOLE) {
+            let detail = "the server's one-time secret is for its own machine";
+            return Err(Refusal::new(Code::LocalOnly, detail));
+        }
+        let is_typed = headers.contains_key(wire::PASSWORD) || headers.contains_key(wire::NEW_PASSWORD);
+        let is_own_proxy = peer.address.to_canonical().is_loopback() && self.proxies.has(peer.address);
+        if is_typed && !peer.is_encrypted && !is_own_proxy {
+            let detail = "the connection that the password came over is not encrypted";
+            return Err(Refusal::new(Code::EncryptionRequired, detail));
+        }
+        Ok(())
+    }
+}
+
+/// By what the caller of a request is known: nothing on the socket, and a token by the network.
+pub(super) fn bearer(parts: &Parts) -> Result<Option<Digest>, Refusal> {
+    match (parts.extensions.get::<Peer>(), parts.extensions.get::<Bearer>()) {
+        (_, Some(Bearer(hash))) => Ok(Some(*hash)),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(help::unauthenticated()),
+    }
+}
+
+/// Refuses what is done to the server itself, for whoever has a token.
+fn own_machine_only(path: &str) -> Result<(), Refusal> {
+    let Some(route) = path.strip_prefix(wire::API) else { return Ok(()) };
+    if [wire::SHUTDOWN, wire::BACKUPS, wire::DATABASE].contains(&route) {
+        let detail =
+            format!("{} is for the server's own machine, by its socket", route.trim_start_matches('/'));
+        return Err(Refusal::new(Code::LocalOnly, detail));
+    }
+    Ok(())
 }
 
 /// What is told to whoever asks: that the server is there and well, its version, and how to get in.

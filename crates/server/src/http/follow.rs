@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use tenure_core::envelope::Envelope;
 use tenure_core::model::event::Event;
-use tenure_core::model::ids::{EventCursor, EventNumber};
+use tenure_core::model::ids::{Digest, EventCursor, EventNumber};
 use tenure_core::model::limits::{FOLLOWERS, PAGE_ROWS, PAGE_ROWS_DEFAULT, RECHECK_MS, counted};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::Operation;
@@ -53,6 +53,8 @@ struct Follower {
     app: Arc<App>,
     ask: ListEvents,
     page: std::vec::IntoIter<Event>,
+    /// By what whoever follows is known. It is judged with each page, so a token that counts no more ends the stream.
+    token: Option<Digest>,
     head: watch::Receiver<EventNumber>,
     stopping: watch::Receiver<bool>,
     _permit: OwnedSemaphorePermit,
@@ -62,7 +64,7 @@ struct Follower {
 pub(super) async fn follow(
     app: &Arc<App>,
     ask: ListEvents,
-    at_least: Option<EventCursor>,
+    envelope: Envelope,
     headers: &HeaderMap,
 ) -> Result<Response, Refused> {
     let Ok(permit) = app.followers.clone().try_acquire_owned() else {
@@ -77,13 +79,14 @@ pub(super) async fn follow(
             None => ask,
         },
         page: Vec::new().into_iter(),
+        token: envelope.token,
         head: app.head.subscribe(),
         stopping: app.stop().subscribe(),
         app: app.clone(),
         _permit: permit,
     };
     // The first page is asked for before anything is answered, so that a refusal is one.
-    let at = follower.turn(at_least).await?;
+    let at = follower.turn(envelope.at_least).await?;
     let events = stream::unfold(follower, |mut follower| async {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(event), follower))
@@ -114,7 +117,7 @@ impl Follower {
 
     /// Turns to the next page, and says of which state it is.
     async fn turn(&mut self, at_least: Option<EventCursor>) -> Result<Option<EventCursor>, Refused> {
-        let envelope = Envelope { at_least, ..Envelope::default() };
+        let envelope = Envelope { at_least, token: self.token, ..Envelope::default() };
         let command = Command { operation: self.ask.clone().into(), envelope };
         let Told { outcome, at } = at_least::ask(&self.app, command).await;
         let json = outcome.map_err(|failure| Refused::at(self.app.refusal(failure), at))?;

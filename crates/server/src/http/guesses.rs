@@ -17,7 +17,13 @@ const RATE: Rate = Rate { most: UNKNOWN_BURST, every: Duration::from_millis(UNKN
 pub(super) struct Guesses(Mutex<BTreeMap<IpAddr, Bucket>>);
 
 impl Guesses {
-    /// Notes that this address asks. If it must wait, it is told how long, and nothing is noted.
+    /// Whether this address may ask. If it must wait, it is told how long.
+    pub(super) fn may_ask(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
+        let known = self.lock().get(&address).copied();
+        known.unwrap_or_else(|| Bucket::full(now)).take(now, RATE)
+    }
+
+    /// Notes that this address has asked without being known. If it must wait, it is told how long, and nothing is noted.
     pub(super) fn ask(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let mut addresses = self.lock();
         if addresses.len() >= UNKNOWN_ADDRESSES && !addresses.contains_key(&address) {
@@ -31,13 +37,6 @@ impl Guesses {
             }
         }
         addresses.entry(address).or_insert_with(|| Bucket::full(now)).take(now, RATE)
-    }
-
-    /// Takes one back: who asked is known.
-    pub(super) fn forgive(&self, address: IpAddr) {
-        if let Some(bucket) = self.lock().get_mut(&address) {
-            bucket.give_back(RATE);
-        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<IpAddr, Bucket>> {
@@ -63,8 +62,9 @@ mod tests {
         assert_eq!(guesses.ask(address(2), begun), Ok(()), "another address");
         assert_eq!(guesses.ask(address(1), begun + RATE.every), Ok(()));
         assert_eq!(guesses.ask(address(1), begun + RATE.every), Err(RATE.every));
-        guesses.forgive(address(1));
-        assert_eq!(guesses.ask(address(1), begun + RATE.every), Ok(()), "one of them was known");
+        assert_eq!(guesses.may_ask(address(1), begun + RATE.every), Err(RATE.every));
+        assert_eq!(guesses.may_ask(address(1), begun + RATE.every * 2), Ok(()));
+        assert_eq!(guesses.may_ask(address(3), begun), Ok(()));
         let later = begun + RATE.every * (UNKNOWN_BURST + 1);
         assert!((0..UNKNOWN_BURST).all(|_| guesses.ask(address(1), later).is_ok()));
     }

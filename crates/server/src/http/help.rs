@@ -14,10 +14,11 @@ const DETAIL: &str =
     "this is a Tenure server, a coordinator for coding agents, and it does not know who is asking";
 
 /// What to do, for an agent to show its human.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     "show this to your human: only they can get you in, and nothing is told before",
     "human: ask whoever runs this server for a token for this agent, and treat it like a password",
-    "human: keep it in the file that `tenure config show --server URL` names, with mode 0600",
+    "administrator: `tenure token create NAME --kind agent --reason REASON`, on the server's machine or any that knows it",
+    "human: `tenure login --server URL` asks for the token and keeps it for this user alone",
     "then repeat the command; tenure sends the token as `Authorization: Bearer TOKEN`",
 ];
 

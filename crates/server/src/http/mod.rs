@@ -71,7 +71,7 @@ fn routes(app: Arc<App>, door: Option<Arc<Door>>) -> Router {
         .route(&format!("{}{}", wire::API, wire::DATABASE), get(database::look))
         .route(&format!("{}{}", wire::API, wire::BACKUPS), post(backup::create))
         .route(&format!("{}{}", wire::API, wire::EXPORT), get(export::lines))
-        .route(&format!("{}/shutdown", wire::API), post(health::shutdown));
+        .route(&format!("{}{}", wire::API, wire::SHUTDOWN), post(health::shutdown));
     let attended = Attended { app: app.clone(), door };
     let routes = routes::add_to(fixed)
         .fallback(|request: Request| async move { lost::no_such_route(request.uri().path()) })

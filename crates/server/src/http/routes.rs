@@ -20,7 +20,7 @@ use super::app::App;
 use super::attend::Asked;
 use super::fields::Fields;
 use super::problem::Refused;
-use super::{follow, headers, method, patience, people, request, response};
+use super::{door, follow, headers, method, patience, people, request, response};
 
 /// Everything that is known of a route before a request comes.
 struct Route {
@@ -80,6 +80,7 @@ async fn answer(
     headers::require_session(&route.spec, &parts.headers)?;
     people::require(&route.spec, &parts.headers)?;
     let mut envelope = headers::envelope(&route.spec, &parts.headers)?;
+    envelope.token = door::bearer(&parts)?;
     asked.operation_id.clone_from(&envelope.operation_id);
 
     // Room is taken by texts that are here: a body that never arrives keeps nobody else's out.
@@ -100,7 +101,7 @@ async fn answer(
     if let AnyOperation::ListEvents(events) = &operation
         && follow::is_wanted(&parts.headers)
     {
-        return follow::follow(app, events.clone(), envelope.at_least, &parts.headers).await;
+        return follow::follow(app, events.clone(), envelope, &parts.headers).await;
     }
     let outdated = people::prove(app, &operation, &parts.headers, &mut envelope).await?;
     let Told { outcome, at } = patience::ask(app, Command { operation, envelope }).await;

@@ -4,34 +4,32 @@
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, header};
+use tenure_core::model::ids::Digest;
+use tenure_core::model::refusal::Refusal;
+use tenure_core::token::Token;
+use tenure_engine::Failure;
 
 use super::app::App;
 
-/// What became of a request's token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judged {
-    /// Somebody who may come in has it.
-    Known,
-    /// Nobody has it, or it cannot be read.
-    Unknown,
-}
+/// A token that is known. Requests that were let in carry it, and each operation is judged by it again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bearer(pub(super) Digest);
 
 /// Whether a request says who asks at all.
 pub(super) fn is_given(headers: &HeaderMap) -> bool {
     headers.contains_key(header::AUTHORIZATION)
 }
 
-/// Judges the token of a request that has one.
-pub(super) async fn judge(app: &Arc<App>, headers: &HeaderMap) -> Judged {
-    match bearer(headers) {
-        Some(token) if is_known(app, token).await => Judged::Known,
-        Some(_) | None => Judged::Unknown,
-    }
-}
-
-/// Whether somebody who may come in has this token. No token was ever given out by this version, so it knows none.
-async fn is_known(_app: &Arc<App>, _token: &str) -> bool {
-    false
+/// The token of a request, if somebody who may come in has it now.
+pub(super) async fn judge(app: &Arc<App>, headers: &HeaderMap) -> Result<Option<Bearer>, Refusal> {
+    // One that was cut or mistyped is nobody's, and costs no look into the store.
+    let Some(hash) = bearer(headers).and_then(|text| text.parse::<Token>().ok()).map(|token| token.hash())
+    else {
+        return Ok(None);
+    };
+    let known = app.blocking(move |app| app.engine.knows_token(&hash)).await?;
+    let is_known = known.map_err(|error| app.refusal(Failure::CannotTell(error)))?;
+    Ok(is_known.then_some(Bearer(hash)))
 }
 
 /// The token itself. A request has one, of one kind.

@@ -13,5 +13,6 @@ mod network;
 mod patience;
 mod shapes;
 mod tls;
+mod tokens;
 mod waiting;
 mod wire;

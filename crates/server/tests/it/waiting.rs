@@ -64,7 +64,7 @@ fn waiting(served: &Served) -> u64 {
 }
 
 /// So many wait, and each of them has looked before.
-fn until_so_many_wait(served: &Served, count: u64) {
+pub fn until_so_many_wait(served: &Served, count: u64) {
     loop {
         let now = served.ask(&get("/api/v1/info")).value();
         if now["waiting"] == count && now["busy"] == false {

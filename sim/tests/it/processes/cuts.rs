@@ -85,6 +85,13 @@ fn prepare(scene: &Scene, operation: &str) -> Value {
         "account.create" => json!({ "name": "ada", "role": "member", "reason": "by hand" }),
         "account.edit" => json!({ "name": "ada", "disabled": true, "reason": "by hand" }),
         "account.password" => json!({}),
+        "token.create" => {
+            json!({ "name": "ci-1", "kind": "agent", "hash": "0".repeat(64), "reason": "by hand" })
+        }
+        "token.rotate" => {
+            json!({ "token": "0".repeat(12), "kind": "agent", "hash": "1".repeat(64), "reason": "by hand" })
+        }
+        "token.revoke" => json!({ "token": "0".repeat(12), "reason": "by hand" }),
         "dependency.add" => json!({ "task": task, "on": "afc-2", "kind": "blocks" }),
         "dependency.remove" => {
             scene.done("dependency.add", &json!({ "task": task, "on": "afc-2", "kind": "blocks" }));

@@ -4,7 +4,7 @@ use super::Case;
 use super::Effect::{self, Asks, Changes, Offline};
 
 /// What has no pictures here, and why.
-pub const TOLD_ELSEWHERE: [(&str, &str); 9] = [
+pub const TOLD_ELSEWHERE: [(&str, &str); 14] = [
     ("serve", "it is the daemon: it answers no command, and the tests of daemons look at its one line"),
     ("demo", "it plays a race whose winner differs; the process tests play it"),
     ("account bootstrap", TYPED),
@@ -12,6 +12,11 @@ pub const TOLD_ELSEWHERE: [(&str, &str); 9] = [
     ("account list", TYPED),
     ("account edit", TYPED),
     ("account password", TYPED),
+    ("token create", TYPED),
+    ("token list", TYPED),
+    ("token rotate", TYPED),
+    ("token revoke", TYPED),
+    ("login", "it asks a server on the network; the tests of the network do"),
     ("task reopen", TYPED),
     ("task force-release", TYPED),
 ];
@@ -28,8 +33,9 @@ const fn case(
     Case { command, agent, words, effect }
 }
 
-pub const CASES: [Case; 68] = [
+pub const CASES: [Case; 69] = [
     case("ready", "ada", &[], Asks),
+    case("whoami", "ada", &[], Asks),
     case("claim", "erin", &["afc-12"], Changes),
     case("heartbeat", "ada", &[], Changes),
     case("note", "ada", &["the reader works"], Changes),

@@ -8,3 +8,18 @@ CREATE TABLE account (
     password_changed_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX account_enabled ON account (role) WHERE disabled = 0;
+
+-- Tokens of agents and machines, of which only the hash is kept, in the same way.
+CREATE TABLE token (
+    id TEXT NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    principal TEXT NOT NULL REFERENCES principal (name),
+    hash TEXT NOT NULL,
+    read_only INTEGER NOT NULL CHECK (read_only IN (0, 1)),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    revoked_at INTEGER
+) STRICT, WITHOUT ROWID;
+-- A machine's agents are its own: nobody else comes under their names, nor into their sessions, by the network.
+ALTER TABLE principal ADD COLUMN machine TEXT;
+ALTER TABLE session ADD COLUMN machine TEXT;

@@ -36,7 +36,7 @@ pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
     paths.insert(api(wire::HELP), json!({ "get": text() }));
     paths.insert(api(wire::EXPORT), json!({ "get": lines(generator) }));
     paths.insert(api(wire::BACKUPS), json!({ "post": backup(generator) }));
-    paths.insert(api("/shutdown"), json!({ "post": shutdown(generator) }));
+    paths.insert(api(wire::SHUTDOWN), json!({ "post": shutdown(generator) }));
     paths
 }
 

@@ -47,7 +47,19 @@ pub fn openapi() -> Value {
             "license": { "name": env!("CARGO_PKG_LICENSE") },
         },
         "paths": paths,
-        "components": { "parameters": parameters::all(), "schemas": {} },
+        "security": [{ "token": [] }, {}],
+        "components": {
+            "parameters": parameters::all(),
+            "schemas": {},
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The token of an agent or a machine, by the network. On the socket the operating system \
+                        vouches for the caller, and there is none.",
+                },
+            },
+        },
     });
     document["components"]["schemas"] = used(&document["paths"], generator.take_definitions(true));
     document
