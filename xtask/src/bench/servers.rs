@@ -151,7 +151,8 @@ fn page(machine: &Machine, version: &str, peer: &str, table: &str) -> String {
          the next row with SKIP LOCKED, one in a transaction, on a database of its own, and does nothing else. Each flushes \
          what it acknowledges. Slices of a second take turns; the median of {ROUNDS} counts. One fleet writes in one \
          order, so a second server adds availability and answers, not claims; clients, servers and databases share \
-         the cores.\n\n\
+         the cores. Neither database is vacuumed meanwhile, so both grow slower from round to round, and `pgbench`, whose \
+         whole work is in one table, more than ours.\n\n\
          Measured on {}.\n\n{table}",
         machine.line()
     )
