@@ -6,14 +6,16 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value;
+use tenure_core::model::account::Account;
 use tenure_core::model::event::{Event, EventKind, Receipt, chain_hash};
 use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName, TokenId};
+use tenure_core::model::token::TokenRecord;
 use tenure_core::working_set::receipt_digest;
 use tenure_core::working_set::table::Table;
 
 use crate::store::driver::{Driver, StoreError};
 use crate::store::event::{EventRow, rows_after};
-use crate::store::{account, fleet, receipt, rows, token};
+use crate::store::{fleet, receipt, rows};
 
 /// The first schema that has accounts and tokens.
 const ACCOUNTS_SINCE: u32 = 5;
@@ -312,8 +314,8 @@ fn compare(driver: &mut dyn Driver, told: Told, last: EventNumber) -> Result<Opt
     let Told { mut accounts, mut tokens } = told;
     let (mut account, mut token) = (Compared::default(), Compared::default());
     if driver.schema()? >= ACCOUNTS_SINCE {
-        account::each(driver, &mut |row| account.see(accounts.remove(&row.name), row.digest()))?;
-        token::each(driver, &mut |row| token.see(tokens.remove(&row.id), row.digest()))?;
+        rows::each(driver, &mut |row: &Account| account.see(accounts.remove(&row.name), row.digest()))?;
+        rows::each(driver, &mut |row: &TokenRecord| token.see(tokens.remove(&row.id), row.digest()))?;
     }
     account.wrong.extend(accounts.into_values().map(|(event, _)| event));
     token.wrong.extend(tokens.into_values().map(|(event, _)| event));

@@ -38,6 +38,7 @@ use tenure_core::model::backup::Manifest;
 use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, PrincipalName, ProjectKey, TokenId};
 use tenure_core::model::limits::Durations;
 use tenure_core::model::time::{FleetTime, WallTime};
+use tenure_core::model::token::TokenRecord;
 use tenure_core::operation::catalog::AnyOperation;
 
 pub use admission::not_proven;
@@ -201,14 +202,16 @@ impl Engine {
 
     /// The account of a name as it was committed last. Whether it is still so is judged again under the writer's lock.
     pub fn account(&self, name: &PrincipalName) -> Result<Option<Account>, StoreError> {
-        self.open.readers.ask(|driver, _| store::account::named(driver, name))
+        self.open.readers.ask(|driver, _| store::rows::one(driver, &store::account::BY_NAME, name))
     }
 
     /// Whether whoever has the token of this hash may come in now, by the wall clock. Whether it counts is judged again with
     /// each operation.
     pub fn knows_token(&self, hash: &Digest) -> Result<bool, StoreError> {
         let wall = WallTime(self.open.options.clocks.wall_ms());
-        let found = self.open.readers.ask(|driver, _| store::token::of(driver, &TokenId::of(hash)))?;
+        let id = TokenId::of(hash);
+        let found: Option<TokenRecord> =
+            self.open.readers.ask(|driver, _| store::rows::one(driver, &store::token::BY_ID, &id))?;
         Ok(found.is_some_and(|found| admission::equal(&found.hash, hash) && found.counts(wall)))
     }
 
@@ -311,8 +314,8 @@ impl Engine {
     }
 }
 
-/// An id that nobody else has, of a fleet or of a process, from the operating system's generator.
-pub(crate) fn draw_id() -> Result<String, StoreError> {
+/// An id that nobody else has, of a fleet, a process or an operation, from the operating system's generator.
+pub fn draw_id() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::new(Class::Other, error.to_string()))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

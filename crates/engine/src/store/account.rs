@@ -1,7 +1,6 @@
 //! Accounts of people.
 
 use tenure_core::model::account::{Account, Role};
-use tenure_core::model::ids::PrincipalName;
 use tenure_core::model::time::WallTime;
 
 use super::driver::{Driver, Fields, StoreError, Values};
@@ -48,47 +47,6 @@ impl Stored for Account {
     fn write_key(key: &Self::Key, values: &mut Values<'_>) {
         values.shown(key);
     }
-}
-
-/// A part of the accounts by name.
-pub const AFTER: &str = "SELECT {columns} FROM account WHERE name > $1 ORDER BY name LIMIT $2";
-
-/// Accounts after a name, by name, at most so many.
-pub fn after(
-    driver: &mut dyn Driver,
-    name: Option<&PrincipalName>,
-    count: u32,
-) -> Result<Vec<Account>, StoreError> {
-    let sql = AFTER.replace("{columns}", &ACCOUNT.columns().join(", "));
-    let mut values = Values::default();
-    values.text(name.map_or("", PrincipalName::as_str));
-    values.integer(i64::from(count));
-    let mut accounts = Vec::new();
-    driver.query(&sql, &values.0, &mut |row| {
-        accounts.push(Account::read(&mut Fields::of(row))?);
-        Ok(())
-    })?;
-    Ok(accounts)
-}
-
-/// The account of a name.
-pub fn named(driver: &mut dyn Driver, name: &PrincipalName) -> Result<Option<Account>, StoreError> {
-    let mut values = Values::default();
-    values.text(name.as_str());
-    let mut found = None;
-    BY_NAME.ask(driver, values, &mut |fields| {
-        found = Some(Account::read(fields)?);
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// Tells of every account.
-pub fn each(driver: &mut dyn Driver, each: &mut dyn FnMut(&Account)) -> Result<(), StoreError> {
-    driver.query(&ACCOUNT.every(), &[], &mut |row| {
-        each(&Account::read(&mut Fields::of(row))?);
-        Ok(())
-    })
 }
 
 /// Whether there is an administrator that is not disabled.

@@ -1,15 +1,15 @@
 //! What a migration cannot say in SQL: rows that follow from others and were not kept by an older version.
 
-use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::Stored;
-use super::{completion, label, search};
+use super::driver::{Driver, StoreError};
+use super::{completion, label, rows, search};
 use tenure_core::model::attempt::Entry;
+use tenure_core::model::ids::EventNumber;
 use tenure_core::model::task::Body;
 
 /// The first schema that keeps labels, completions and words beside the texts.
 const SINCE: u32 = 3;
 /// How many rows are read at once.
-const ROWS: i64 = 100;
+const ROWS: u32 = 100;
 /// How many such parts there are between two words to whoever waits: work of a moment.
 const PARTS: usize = 10;
 
@@ -29,43 +29,22 @@ pub fn fill_all(driver: &mut dyn Driver, told: &mut dyn FnMut()) -> Result<(), S
             told();
         }
     };
-    let mut after = String::new();
+    let mut after = None;
     loop {
-        let mut values = Values::default();
-        values.text(after);
-        let bodies: Vec<Body> = next(driver, BODIES_AFTER, values)?;
+        let bodies: Vec<Body> = rows::after(driver, after.as_ref(), ROWS)?;
         let Some(last) = bodies.last() else { break };
-        after = last.task.to_string();
+        after = Some(last.task.clone());
         label::add(driver, bodies.iter())?;
         search::add(driver, bodies.iter(), [].iter())?;
         went_on();
     }
-    let mut after = 0;
+    let mut after = EventNumber(0);
     loop {
-        let mut values = Values::default();
-        values.count(after);
-        let entries: Vec<Entry> = next(driver, ENTRIES_AFTER, values)?;
+        let entries: Vec<Entry> = rows::after(driver, Some(&after), ROWS)?;
         let Some(last) = entries.last() else { return Ok(()) };
-        after = last.number.0;
+        after = last.number;
         completion::keep(driver, entries.iter())?;
         search::add(driver, [].iter(), entries.iter())?;
         went_on();
     }
-}
-
-/// The statement that walks through all bodies.
-pub const BODIES_AFTER: &str = "SELECT {columns} FROM body WHERE task > $1 ORDER BY task LIMIT $2";
-/// The statement that walks through all entries.
-pub const ENTRIES_AFTER: &str = "SELECT {columns} FROM entry WHERE number > $1 ORDER BY number LIMIT $2";
-
-/// The next rows behind a value.
-fn next<R: Stored>(driver: &mut dyn Driver, sql: &str, mut after: Values<'_>) -> Result<Vec<R>, StoreError> {
-    after.integer(ROWS);
-    let sql = sql.replace("{columns}", &R::shape().columns().join(", "));
-    let mut rows = Vec::new();
-    driver.query(&sql, &after.0, &mut |row| {
-        rows.push(R::read(&mut Fields::of(row))?);
-        Ok(())
-    })?;
-    Ok(rows)
 }

@@ -4,13 +4,12 @@ use tenure_core::model::event::Receipt;
 use tenure_core::model::ids::ProjectKey;
 use tenure_core::model::task::{Queue, Task};
 use tenure_core::model::time::Now;
+use tenure_core::working_set::table::Table;
 use tenure_core::working_set::{Page, Rows, WorkingSet};
 
 use super::driver::{Driver, Fields, StoreError, Values};
-use super::rows::{Stored, load_by_key};
-use super::{
-    account, body, completion, event, graph, label, project, queue, receipt, search, session, task, token,
-};
+use super::rows::{Stored, after, load_by_key};
+use super::{body, completion, event, graph, label, project, queue, receipt, search, session, task};
 
 /// Loads a page with the rows that it names.
 pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now) -> Result<(), StoreError> {
@@ -81,23 +80,12 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
             Rows::Projects(keys)
         }
         Page::ProjectsAfter { after, count } => {
-            let projects = project::after(driver, after.as_ref(), *count)?;
-            let keys = projects.iter().map(|project| project.key.clone()).collect();
-            projects.into_iter().for_each(|project| set.projects.load(project));
-            Rows::Projects(keys)
+            Rows::Projects(part(driver, &mut set.projects, after.as_ref(), *count)?)
         }
         Page::Accounts { after, count } => {
-            let accounts = account::after(driver, after.as_ref(), *count)?;
-            let names = accounts.iter().map(|account| account.name.clone()).collect();
-            accounts.into_iter().for_each(|account| set.accounts.load(account));
-            Rows::Accounts(names)
+            Rows::Accounts(part(driver, &mut set.accounts, after.as_ref(), *count)?)
         }
-        Page::Tokens { after, count } => {
-            let tokens = token::after(driver, after.as_ref(), *count)?;
-            let ids = tokens.iter().map(|token| token.id.clone()).collect();
-            tokens.into_iter().for_each(|token| set.tokens.load(token));
-            Rows::Tokens(ids)
-        }
+        Page::Tokens { after, count } => Rows::Tokens(part(driver, &mut set.tokens, after.as_ref(), *count)?),
         Page::Sessions { count } => {
             let sessions = session::newest(driver, *count)?;
             let ids = sessions.iter().map(|session| session.id.clone()).collect();
@@ -115,6 +103,19 @@ pub fn load(driver: &mut dyn Driver, set: &mut WorkingSet, page: &Page, now: Now
     };
     set.pages.insert(page.clone(), rows);
     Ok(())
+}
+
+/// Loads the rows behind a key in its order, at most so many, and says which they are.
+fn part<R: Stored>(
+    driver: &mut dyn Driver,
+    table: &mut Table<R>,
+    key: Option<&R::Key>,
+    count: u32,
+) -> Result<Vec<R::Key>, StoreError> {
+    let rows = after::<R>(driver, key, count)?;
+    let keys = rows.iter().map(R::key).collect();
+    rows.into_iter().for_each(|row| table.load(row));
+    Ok(keys)
 }
 
 /// A part of a project's tasks by number. The nine words are the queues asked for, repeated to fill them.

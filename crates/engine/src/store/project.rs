@@ -1,6 +1,5 @@
 //! Projects, the places bound to them, and their tallies.
 
-use tenure_core::model::ids::ProjectKey;
 use tenure_core::model::project::{Binding, Project, Tally};
 use tenure_core::model::time::WallTime;
 
@@ -115,26 +114,5 @@ pub fn every_project(driver: &mut dyn Driver) -> Result<Vec<Project>, StoreError
         Ok(())
     })?;
     projects.sort_by(|a: &Project, b| a.key.cmp(&b.key));
-    Ok(projects)
-}
-
-/// A part of the projects by key.
-pub const AFTER: &str = "SELECT {columns} FROM project WHERE key > $1 ORDER BY key LIMIT $2";
-
-/// Projects after a key, by key, at most so many.
-pub fn after(
-    driver: &mut dyn Driver,
-    key: Option<&ProjectKey>,
-    count: u32,
-) -> Result<Vec<Project>, StoreError> {
-    let sql = AFTER.replace("{columns}", &PROJECT.columns().join(", "));
-    let mut values = Values::default();
-    values.text(key.map_or("", |key| key.as_str()));
-    values.integer(i64::from(count));
-    let mut projects = Vec::new();
-    driver.query(&sql, &values.0, &mut |row| {
-        projects.push(Project::read(&mut Fields::of(row))?);
-        Ok(())
-    })?;
     Ok(projects)
 }

@@ -185,6 +185,48 @@ fn of_texts<I>(indexes: &[I], text: impl Fn(&I) -> String) -> Values<'static> {
     values
 }
 
+/// The rows behind a key in its order, at most so many. Without a key, which must be a text then, from the beginning.
+pub fn after<R: Stored>(
+    driver: &mut dyn Driver,
+    key: Option<&R::Key>,
+    count: u32,
+) -> Result<Vec<R>, StoreError> {
+    let mut values = Values::default();
+    match key {
+        Some(key) => R::write_key(key, &mut values),
+        None => values.text(""),
+    }
+    values.integer(i64::from(count));
+    let mut rows = Vec::new();
+    driver.query(&R::shape().after(), &values.0, &mut |row| {
+        rows.push(R::read(&mut Fields::of(row))?);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// The row of a key.
+pub fn one<R: Stored>(
+    driver: &mut dyn Driver,
+    lookup: &Lookup,
+    key: &R::Key,
+) -> Result<Option<R>, StoreError> {
+    let mut found = None;
+    lookup.ask(driver, of_keys::<R>(std::slice::from_ref(key)), &mut |fields| {
+        found = Some(R::read(fields)?);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Tells of every row, in the order of their keys.
+pub fn each<R: Stored>(driver: &mut dyn Driver, told: &mut dyn FnMut(&R)) -> Result<(), StoreError> {
+    driver.query(&R::shape().every(), &[], &mut |row| {
+        told(&R::read(&mut Fields::of(row))?);
+        Ok(())
+    })
+}
+
 fn load_rows<R: Stored>(
     driver: &mut dyn Driver,
     table: &mut Table<R>,
@@ -236,13 +278,13 @@ pub fn insert(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Resu
     driver.write_rows(shape, State::New, &rows.0)
 }
 
-/// The same for rows of which some may take the place of others.
+/// Writes rows of which some may take the place of others.
 pub fn replace(driver: &mut dyn Driver, shape: &Shape, rows: &Values<'_>) -> Result<(), StoreError> {
     driver.write_rows(shape, State::Unknown, &rows.0)
 }
 
-/// The same for as many rows as anybody likes to bring, one part after the other: it returns once the database has them,
-/// so that nothing piles up on the way to it.
+/// Writes as many rows as anybody likes to bring, which the store does not have, one part after the other: it returns once
+/// the database has them, so that nothing piles up on the way to it.
 pub fn insert_part(driver: &mut dyn Driver, shape: &Shape, rows: &[Value<'_>]) -> Result<(), StoreError> {
     let mut left = rows.len();
     in_sizes(rows, shape.columns().len(), |rows, values| {

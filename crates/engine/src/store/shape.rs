@@ -204,6 +204,14 @@ impl Shape {
         format!("{} ORDER BY {}", self.select(), self.key().join(", "))
     }
 
+    /// The question for the rows behind a key of one column, in its order, at most so many.
+    #[must_use]
+    pub fn after(&self) -> String {
+        debug_assert_eq!(self.key, 1, "{} has a key of one column", self.table);
+        let key = self.columns[0];
+        format!("{} WHERE {key} > $1 ORDER BY {key} LIMIT $2", self.select())
+    }
+
     /// The question for how many rows there are.
     #[must_use]
     pub fn count(&self) -> String {

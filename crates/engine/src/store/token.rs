@@ -1,10 +1,9 @@
 //! Tokens of agents and machines.
 
-use tenure_core::model::ids::TokenId;
 use tenure_core::model::time::WallTime;
 use tenure_core::model::token::TokenRecord;
 
-use super::driver::{Driver, Fields, StoreError, Values};
+use super::driver::{Fields, StoreError, Values};
 use super::rows::{Lookup, Stored};
 use super::shape::Shape;
 
@@ -50,45 +49,4 @@ impl Stored for TokenRecord {
     fn write_key(key: &Self::Key, values: &mut Values<'_>) {
         values.shown(key);
     }
-}
-
-/// A part of the tokens by id.
-pub const AFTER: &str = "SELECT {columns} FROM token WHERE id > $1 ORDER BY id LIMIT $2";
-
-/// Tokens after an id, by id, at most so many.
-pub fn after(
-    driver: &mut dyn Driver,
-    id: Option<&TokenId>,
-    count: u32,
-) -> Result<Vec<TokenRecord>, StoreError> {
-    let sql = AFTER.replace("{columns}", &TOKEN.columns().join(", "));
-    let mut values = Values::default();
-    values.text(id.map_or("", TokenId::as_str));
-    values.integer(i64::from(count));
-    let mut tokens = Vec::new();
-    driver.query(&sql, &values.0, &mut |row| {
-        tokens.push(TokenRecord::read(&mut Fields::of(row))?);
-        Ok(())
-    })?;
-    Ok(tokens)
-}
-
-/// The token of an id.
-pub fn of(driver: &mut dyn Driver, id: &TokenId) -> Result<Option<TokenRecord>, StoreError> {
-    let mut values = Values::default();
-    values.text(id.as_str());
-    let mut found = None;
-    BY_ID.ask(driver, values, &mut |fields| {
-        found = Some(TokenRecord::read(fields)?);
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// Tells of every token.
-pub fn each(driver: &mut dyn Driver, each: &mut dyn FnMut(&TokenRecord)) -> Result<(), StoreError> {
-    driver.query(&TOKEN.every(), &[], &mut |row| {
-        each(&TokenRecord::read(&mut Fields::of(row))?);
-        Ok(())
-    })
 }

@@ -40,6 +40,21 @@ pub fn events(world: &mut World) -> Vec<serde_json::Value> {
     page["events"].as_array().expect("events").clone()
 }
 
+/// What the check of the record finds once a store that it called whole was changed by other means: what is wrong, and
+/// with which kind of event.
+pub fn flaw_after(world: &mut World, sql: &str) -> Option<(FlawKind, String)> {
+    assert_eq!(verify(&mut *world.driver, &mut |_| ()).expect("verified").flaw, None);
+    world.driver.begin_write().expect("begun");
+    world.driver.execute(sql, &[]).expect("changed");
+    world.driver.commit().expect("committed");
+    let report = verify(&mut *world.driver, &mut |_| ()).expect("verified");
+    let events = events(world);
+    report.flaw.map(|flaw| {
+        let event = events.iter().find(|event| event["number"] == flaw.event.0).expect("an event");
+        (flaw.kind, event["kind"].as_str().expect("a kind").to_owned())
+    })
+}
+
 pub fn bootstrap(name: &str, password: &str) -> Command {
     let envelope = Envelope {
         operation_id: Some(operation_id()),
@@ -206,17 +221,7 @@ fn whoever_changes_accounts_in_the_store_shows_in_the_record() {
         scene(&mut world);
         world.done(set_password(("bob", "second"), "third"));
         world.done(edit(("ada", "first"), "bob", &json!({ "role": "member" })));
-        let clean = verify(&mut *world.driver, &mut |_| ()).expect("verified");
-        assert_eq!(clean.flaw, None);
-        world.driver.begin_write().expect("begun");
-        world.driver.execute(sql, &[]).expect("changed");
-        world.driver.commit().expect("committed");
-        let report = verify(&mut *world.driver, &mut |_| ()).expect("verified");
-        let events = events(&mut world);
-        report.flaw.map(|flaw| {
-            let event = events.iter().find(|event| event["number"] == flaw.event.0).expect("an event");
-            (flaw.kind, event["kind"].as_str().expect("a kind").to_owned())
-        })
+        flaw_after(&mut world, sql)
     };
     let of_bob = Some((FlawKind::Account, "account_edited".to_owned()));
     assert_eq!(altered("UPDATE account SET role = 'administrator' WHERE name = 'bob'"), of_bob);

@@ -3,7 +3,8 @@
 use tenure_core::model::attempt::Entry;
 use tenure_core::model::event::Receipt;
 use tenure_core::model::ids::TaskId;
-use tenure_core::model::task::Task;
+use tenure_core::model::project::Project;
+use tenure_core::model::task::{Body, Task};
 use tenure_core::search::query::Query;
 use tenure_core::working_set::Chosen;
 use tenure_engine::execute::prepare;
@@ -12,8 +13,8 @@ use tenure_engine::store::rows::{Lookup, Stored};
 use tenure_engine::store::search::fts5;
 use tenure_engine::store::sqlite::Sqlite;
 use tenure_engine::store::{
-    attempt, body, completion, entry, event, fill, graph, label, page, project, queue, receipt, search,
-    session, task,
+    attempt, body, completion, entry, event, graph, label, page, project, queue, receipt, search, session,
+    task,
 };
 
 use crate::world::StillClocks;
@@ -88,7 +89,7 @@ fn lists_and_the_record_are_read_in_order_without_sorting() {
     check(event::AFTER_OF_TASK, "USING INDEX event_task (task=? AND number>?)");
     check(event::NEWEST_OF_TASK, "USING INDEX event_task (task=?)");
     check(body::TITLED, "USING INDEX body_title (title_key=?)");
-    let projects = project::AFTER.replace("{columns}", "name");
+    let projects = Project::shape().after();
     check(&projects, "(key>?)");
     for sql in
         [page::BY_NUMBER, event::AFTER, event::AFTER_OF_TASK, event::NEWEST, event::NEWEST_OF_TASK, &projects]
@@ -105,7 +106,7 @@ fn labelled_tasks_and_labels_are_read_in_order_without_sorting() {
     }
     check(label::COUNTS, "label_tasks (project=? AND label>?)");
     assert!(!plan(label::COUNTS).contains("TEMP B-TREE"), "{}", plan(label::COUNTS));
-    check(&fill::BODIES_AFTER.replace("{columns}", "title"), "(task>?)");
+    check(&Body::shape().after(), "(task>?)");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use tenure_engine::chain::{FlawKind, verify};
 use tenure_engine::clock::Clocks;
 use tenure_engine::execute::read;
 
-use crate::accounts::{bootstrap, by, codes, events};
+use crate::accounts::{bootstrap, by, codes, events, flaw_after};
 use crate::world::{Agent, World, on_every_store, operation};
 
 const MINUTE_MS: i64 = 60_000;
@@ -227,16 +227,7 @@ fn whoever_changes_tokens_in_the_store_shows_in_the_record() {
         let rotate = json!({ "token": id(2), "kind": "agent", "hash": Digest([3; 32]), "reason": "due" });
         world.done(by("ada", "first", operation("token.rotate", rotate)));
         world.done(revoke(1));
-        assert_eq!(verify(&mut *world.driver, &mut |_| ()).expect("verified").flaw, None);
-        world.driver.begin_write().expect("begun");
-        world.driver.execute(sql, &[]).expect("changed");
-        world.driver.commit().expect("committed");
-        let report = verify(&mut *world.driver, &mut |_| ()).expect("verified");
-        let events = events(&mut world);
-        report.flaw.map(|flaw| {
-            let event = events.iter().find(|event| event["number"] == flaw.event.0).expect("an event");
-            (flaw.kind, event["kind"].as_str().expect("a kind").to_owned())
-        })
+        flaw_after(&mut world, sql)
     };
     let revoked = Some((FlawKind::Token, "token_revoked".to_owned()));
     let of = |hash: u8, set: &str| format!("UPDATE token SET {set} WHERE id = '{}'", id(hash));

@@ -53,7 +53,7 @@ pub struct App {
     queued: Arc<AtomicUsize>,
     requests: AtomicU64,
     /// What the names of requests are made of: they tell nobody which process this is, nor how many came between two.
-    run: [u8; 16],
+    run: String,
     probed: Mutex<Option<(Instant, Result<(), StoreError>)>>,
 }
 
@@ -106,7 +106,7 @@ impl App {
             in_flight: AtomicUsize::new(0),
             queued: Arc::default(),
             requests: AtomicU64::new(0),
-            run: draw()?,
+            run: tenure_engine::draw_id()?,
             probed: Mutex::new(None),
         }))
     }
@@ -150,7 +150,7 @@ impl App {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let Digest([a, b, c, d, e, f, g, h, ..]) =
-            digest("tenure request name v1", &[&self.run, &number.to_be_bytes()]);
+            digest("tenure request name v1", &[self.run.as_bytes(), &number.to_be_bytes()]);
         Ticket { app: self.clone(), id: format!("{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h])) }
     }
 
@@ -235,12 +235,6 @@ impl App {
             }
         }
     }
-}
-
-fn draw() -> Result<[u8; 16], StoreError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::new(Class::Other, error.to_string()))?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -257,12 +257,8 @@ fn record(app: &Arc<App>, name: Option<PrincipalName>, told: Told) {
 
 /// Has the coordinator do something by itself. Nobody waits for it.
 fn by_itself(app: &App, operation: impl Into<AnyOperation>, envelope: Envelope) {
-    let mut bytes = [0; 16];
-    if getrandom::fill(&mut bytes).is_err() {
-        return;
-    }
-    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let operation_id: OperationId = text.parse().expect("hexadecimal digits are an operation id");
+    let Ok(id) = tenure_engine::draw_id() else { return };
+    let operation_id: OperationId = id.parse().expect("hexadecimal digits are an operation id");
     let envelope = Envelope { operation_id: Some(operation_id), ..envelope };
     app.engine.submit(Command { operation: operation.into(), envelope }, Box::new(|_| ()));
 }
