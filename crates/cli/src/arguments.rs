@@ -11,7 +11,7 @@ use crate::command::{
     account, audit, backup, blocker, call, commits, completion as completion_script, config, demo,
     dependency, digest, doctor, export, help, import, init, instructions, label, login, man, onboard,
     ownership, project, queue, record, restore, run, search, serve, session, start, store, task, token,
-    version, wait,
+    version, wait, whoami,
 };
 use crate::completion;
 use crate::context::Context;
@@ -21,7 +21,7 @@ use crate::misuse;
 use crate::screen::Screen;
 use crate::stop::Stop;
 use crate::terminal::{self, Colour};
-use tenure_core::operation::token::WhoAmI;
+use tenure_core::operation::whoami::WhoAmI;
 
 /// The coordinator for fleets of coding agents
 ///
@@ -273,7 +273,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Account(command)) => account::run(command, context),
         Some(Command::Token(command)) => token::run(command, context),
         Some(Command::Login(command)) => login::run(&command, context),
-        Some(Command::WhoAmI(operation)) => context.perform(&operation),
+        Some(Command::WhoAmI(operation)) => whoami::run(&operation, context),
         Some(Command::Session(command)) => session::run(command, context),
         Some(Command::Events(events)) => record::events(events, context),
         Some(Command::Digest(command)) => digest::run(command, context),

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tenure_core::model::ids::EventCursor;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 use tenure_core::operation::Spec;
+use tenure_core::server_route::ServerRoute;
 use tenure_core::wire;
 
 use crate::autostart::{self, Start};
@@ -174,10 +175,10 @@ impl Client {
 
     /// Asks the daemon about itself. An idle older one that does not understand this client is replaced first.
     pub fn info(&self) -> Result<Info, Failure> {
-        let mut info: Info = read(&self.get(&info_target())?)?;
+        let mut info: Info = read(&self.get(ServerRoute::Info.path())?)?;
         if info.protocol < wire::PROTOCOL && !info.serves_us() && !info.busy {
             self.replace(&info)?;
-            info = read(&self.get(&info_target())?)?;
+            info = read(&self.get(ServerRoute::Info.path())?)?;
         }
         if info.serves_us() { Ok(info) } else { Err(info.misfit().into()) }
     }
@@ -206,7 +207,7 @@ impl Client {
 
     /// Asks the local daemon for a backup, as an absolute path and whether an earlier backup is replaced.
     pub fn backup(&self, file: &str, replace: bool) -> Result<Vec<u8>, Failure> {
-        let target = format!("{}{}", wire::API, wire::BACKUPS);
+        let target = ServerRoute::Backup.path().to_owned();
         let body = serde_json::json!({ "file": file, "replace": replace }).to_string();
         let route = Route { method: "POST", target, body: Some(body), is_question: false };
         self.exchange(&route, &[], LONG_PATIENCE).map_err(|unanswered| of_backup(unanswered, file))
@@ -395,7 +396,7 @@ impl Client {
             return Err(info.misfit().into());
         }
         let deadline = Instant::now() + CALL_PATIENCE;
-        let info_route = question(&info_target());
+        let info_route = question(ServerRoute::Info.path());
         loop {
             match self.wire.send(&info_route, &[], CALL_PATIENCE) {
                 Err(Cut::Unreachable(_)) => break,
@@ -422,11 +423,6 @@ fn of_backup(Unanswered { failure, may_have_happened }: Unanswered, file: &str) 
     }
 }
 
-/// Where the daemon tells of itself.
-fn info_target() -> String {
-    format!("{}/info", wire::API)
-}
-
 /// Headers with the version of the protocol that they are written in.
 fn with_protocol<'a>(headers: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     static PROTOCOL: LazyLock<String> = LazyLock::new(|| wire::PROTOCOL.to_string());
@@ -434,12 +430,12 @@ fn with_protocol<'a>(headers: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> 
 }
 
 fn is_info(route: &Route) -> bool {
-    route.target == info_target()
+    route.target == ServerRoute::Info.path()
 }
 
 /// Asks the daemon to go, idle or not as the body says.
 fn shutdown(body: &str) -> Route {
-    let target = format!("{}{}", wire::API, wire::SHUTDOWN);
+    let target = ServerRoute::Shutdown.path().to_owned();
     Route { method: "POST", target, body: Some(body.to_owned()), is_question: false }
 }
 

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use serde_json::json;
 use tenure_core::model::export::{Seal, read_end};
 use tenure_core::model::ids::{Anchor, Digest, ProjectKey};
+use tenure_core::server_route::ServerRoute;
 use tenure_core::wire;
 
 use crate::call::Client;
@@ -44,7 +45,7 @@ impl Client {
         projects: &[ProjectKey],
         each: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
     ) -> Result<Option<Whole>, Failure> {
-        let route = Route::get(wire::EXPORT, &json!({ "project": projects }))?;
+        let route = Route::of_the_server(ServerRoute::Export, &json!({ "project": projects }))?;
         let stream = self.open(&route, wire::JSON_LINES, true)?;
         let anchor = stream.anchor;
         let all = stream.bytes.unwrap_or_default();

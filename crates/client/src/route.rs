@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use tenure_core::model::limits::TARGET_BYTES;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::{Effect, Method, Spec};
+use tenure_core::server_route::ServerRoute;
 use tenure_core::wire;
 
 /// Everything but the unreserved characters of RFC 3986.
@@ -62,10 +63,10 @@ fn check(target: &str, input: &Value, is_part: impl Fn(&str) -> bool) -> Result<
 }
 
 impl Route {
-    /// What is asked of the daemon and is no operation, below the API's path.
-    pub fn get(path: &str, fields: &Value) -> Result<Self, Refusal> {
+    /// What is asked of the server itself.
+    pub fn of_the_server(route: ServerRoute, fields: &Value) -> Result<Self, Refusal> {
         let query = fields.as_object().map(query).unwrap_or_default();
-        let target = format!("{}{path}{query}", wire::API);
+        let target = format!("{}{query}", route.path());
         check(&target, fields, |_| true)?;
         Ok(Self { method: "GET", target, body: None, is_question: false })
     }
@@ -140,7 +141,7 @@ mod tests {
         let (field, _) = refused(&WriteNote::SPEC, &json!({ "task": long, "text": [long, long] }));
         assert_eq!(field.as_deref(), Some("task"), "what travels in the body does not count");
         let many: Vec<String> = (0..1_000).map(|n| format!("project-{n}")).collect();
-        assert!(Route::get(wire::EXPORT, &json!({ "project": many })).is_err());
+        assert!(Route::of_the_server(ServerRoute::Export, &json!({ "project": many })).is_err());
         route(&WriteNote::SPEC, &json!({ "task": "afc-1", "text": long })).expect("a body may be long");
         let spare = TARGET_BYTES - 100;
         route(&Search::SPEC, &json!({ "query": "x".repeat(spare) })).expect("there is room");

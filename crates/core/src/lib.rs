@@ -15,6 +15,7 @@ pub mod operation;
 pub mod rules;
 pub mod search;
 pub mod secret;
+pub mod server_route;
 pub mod token;
 pub mod wire;
 pub mod working_set;

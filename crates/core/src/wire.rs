@@ -8,18 +8,6 @@ pub const PROTOCOL_MIN: u32 = 1;
 /// Where the operations are: their paths are below this one.
 pub const API: &str = "/api/v1";
 
-/// Where the local daemon writes backups, below [`API`].
-pub const BACKUPS: &str = "/backups";
-
-/// What a database that the store is in is looked at for, below [`API`].
-pub const DATABASE: &str = "/database";
-
-/// Where the local daemon is asked to go, below [`API`].
-pub const SHUTDOWN: &str = "/shutdown";
-
-/// Where an export is read, below [`API`].
-pub const EXPORT: &str = "/export";
-
 /// The calling session's id.
 pub const SESSION: &str = "Tenure-Session";
 /// What proves the session: 64 hexadecimal digits, a secret.
@@ -64,12 +52,6 @@ pub const EVENT_STREAM: &str = "text/event-stream";
 pub const JSON_LINES: &str = "application/jsonl";
 /// Where a follower that lost its connection goes on: the id of the last event that it saw.
 pub const LAST_EVENT_ID: &str = "Last-Event-ID";
-
-/// What agents are told about working here, below the API.
-pub const INSTRUCTIONS: &str = "/instructions";
-
-/// How somebody whom a server does not know gets in, below the API: the one text that it tells everybody.
-pub const HELP: &str = "/help";
 
 /// The private daemon's socket in its folder.
 pub const SOCKET: &str = "tenure.sock";

@@ -6,6 +6,7 @@ use tenure_core::model::ids::{Digest, OperationId, PrincipalName, TokenId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::mutant::Mutant;
 use tenure_core::operation::catalog::AnyOperation;
+use tenure_core::operation::permission::{Permission, Standing, permission};
 use tenure_core::operation::{Access, Effect, Spec};
 use tenure_core::secret::digest;
 use tenure_core::working_set::{Need, WorkingSet};
@@ -42,11 +43,14 @@ pub fn admit(
     }
     token(set, call, &spec)?;
     match spec.access {
+        // Everybody may ask, and whoever brings a session is known by it.
+        Access::Anyone if spec.effect == Effect::Read => {
+            drop(session(set, call, false));
+            Ok(())
+        }
         Access::Anyone | Access::Coordinator => Ok(()),
         Access::Session => session(set, call, replay),
-        Access::Person => person(set, call, (&spec, Role::Member), replay),
-        Access::Operator => person(set, call, (&spec, Role::Operator), replay),
-        Access::Administrator => person(set, call, (&spec, Role::Administrator), replay),
+        Access::Person | Access::Operator | Access::Administrator => person(set, call, &spec, replay),
         Access::Console if call.envelope.authentication == Some(Authentication::Console) => Ok(()),
         Access::Console => Err(Refusal::new(
             Code::AuthenticationFailed,
@@ -63,7 +67,8 @@ fn token(set: &WorkingSet, call: &mut Call, spec: &Spec) -> Result<(), Refusal> 
     let Some(hash) = &call.envelope.token else { return Ok(()) };
     let found = set.tokens.get(&TokenId::of(hash)).flatten().filter(|found| equal(&found.hash, hash));
     let found = found.filter(|found| found.counts(call.now.wall)).ok_or_else(unknown_token)?;
-    if found.read_only && spec.effect != Effect::Read && !Mutant::ReadOnlyWrites.is_on() {
+    let may_ask_only = permission(spec, Standing::Reader) == Permission::Refused(Code::TokenReadOnly);
+    if found.read_only && may_ask_only && !Mutant::ReadOnlyWrites.is_on() {
         let detail = format!("`{}` changes something, and the token {} only asks", spec.name, found.id);
         return Err(Refusal::new(Code::TokenReadOnly, detail));
     }
@@ -80,13 +85,9 @@ fn unknown_token() -> Refusal {
 
 /// Judges the person by the account as it is now. A password that was compared before the account got another one counts
 /// no more, except to hear again of this very change. What a person was answered they hear again, as a closed session does.
-fn person(
-    set: &WorkingSet,
-    call: &mut Call,
-    (spec, role): (&Spec, Role),
-    replay: bool,
-) -> Result<(), Refusal> {
+fn person(set: &WorkingSet, call: &mut Call, spec: &Spec, replay: bool) -> Result<(), Refusal> {
     call.account = None;
+    let role = spec.access.role().unwrap_or(Role::Administrator);
     let Some(Authentication::Password { name, hash }) = &call.envelope.authentication else {
         let detail = format!("`{}` is for people with the role {role}, and nothing was changed", spec.name);
         return Err(Refusal::new(Code::OperatorRequired, detail));
@@ -99,10 +100,12 @@ fn person(
     if !is_proven || is_disabled {
         return Err(not_proven());
     }
-    if !account.role.includes(role) && !replay {
+    if let Permission::Refused(code) = permission(spec, account.role.into())
+        && !replay
+    {
         let detail =
             format!("`{}` is for the role {role}, and {name} has the role {}", spec.name, account.role);
-        return Err(Refusal::new(Code::OperatorRequired, detail).next("ask an administrator"));
+        return Err(Refusal::new(code, detail).next("ask an administrator"));
     }
     call.account = Some(account.clone());
     Ok(())

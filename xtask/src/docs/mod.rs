@@ -6,6 +6,7 @@
 mod exit_codes;
 mod openapi;
 mod operations;
+mod permissions;
 mod refusals;
 mod schema;
 mod summary;
@@ -81,6 +82,7 @@ fn pages() -> Pages {
     let (operations, types) = operations::pages(&entries);
     pages.insert("docs/src/reference/operations.md".to_owned(), operations);
     pages.insert("docs/src/reference/types.md".to_owned(), types);
+    pages.insert("docs/src/reference/permissions.md".to_owned(), permissions::page(&entries));
     pages.insert("docs/src/reference/exit-codes.md".to_owned(), exit_codes::page());
     pages.insert("docs/openapi.json".to_owned(), openapi::document());
     pages.insert("docs/src/SUMMARY.md".to_owned(), summary::page());

@@ -36,7 +36,7 @@ pub fn page() -> String {
         text.push_str(&format!("- [{title}]({file})\n"));
     }
     text.push_str("\n# Reference\n\n");
-    text.push_str("- [Operations](reference/operations.md)\n- [Types](reference/types.md)\n- [Exit codes](reference/exit-codes.md)\n");
+    text.push_str("- [Operations](reference/operations.md)\n- [Types](reference/types.md)\n- [Who may do what](reference/permissions.md)\n- [Exit codes](reference/exit-codes.md)\n");
     text.push_str("- [Refusals](refusals/index.md)\n");
     for code in Code::ALL {
         text.push_str(&format!("  - [`{code}`](refusals/{code}.md)\n"));

@@ -2,7 +2,7 @@
 
 use tenure_client::failure::Failure;
 use tenure_core::instructions::Instructions;
-use tenure_core::wire;
+use tenure_core::server_route::ServerRoute;
 
 use crate::context::Context;
 use crate::stop::Stop;
@@ -16,7 +16,7 @@ pub struct Command {}
 /// Prints them.
 pub fn run(_command: &Command, context: &Context) -> Result<(), Stop> {
     context.check_own::<Instructions>()?;
-    let json = context.client()?.get(&format!("{}{}", wire::API, wire::INSTRUCTIONS))?;
+    let json = context.client()?.get(ServerRoute::Instructions.path())?;
     let instructions: Instructions = serde_json::from_slice(&json).map_err(|error| {
         Failure::cannot_tell(format!("the instructions cannot be read: {error}"), "run `tenure doctor`")
     })?;

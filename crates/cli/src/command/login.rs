@@ -8,7 +8,7 @@ use tenure_client::call::Client;
 use tenure_client::place::Place;
 use tenure_client::token::{self, Token};
 use tenure_core::operation::Operation;
-use tenure_core::operation::token::{Identity, WhoAmI};
+use tenure_core::operation::whoami::{Identity, WhoAmI};
 
 use crate::context::Context;
 use crate::long_text;

@@ -36,3 +36,4 @@ pub mod task;
 pub mod token;
 pub mod version;
 pub mod wait;
+pub mod whoami;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tenure_core::model::event;
 use tenure_core::operation::{
     account, commits, digest, graph, label, ownership, project, queue, record, search, session, task, token,
-    wait,
+    wait, whoami,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -49,7 +49,7 @@ fn shown(operation: &str, answer: Value, width: usize) -> Option<String> {
         "account.list" => page::<account::AccountList>(answer, width),
         "token.create" => page::<token::TokenAnswer>(answer, width),
         "token.list" => page::<token::TokenList>(answer, width),
-        "whoami" => page::<token::Identity>(answer, width),
+        "whoami" => page::<whoami::Identity>(answer, width),
         "claim" => page::<ownership::Claimed>(answer, width),
         "heartbeat" => page::<ownership::Alive>(answer, width),
         "note" | "checkpoint" => page::<ownership::Recorded>(answer, width),

@@ -15,6 +15,7 @@ mod task;
 pub mod time;
 mod token;
 mod typed;
+mod whoami;
 pub mod wrap;
 
 pub use page::{Page, brief, cut};

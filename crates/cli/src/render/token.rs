@@ -1,6 +1,6 @@
 //! Tokens.
 
-use tenure_core::operation::token::{Identity, TokenAnswer, TokenList, TokenView};
+use tenure_core::operation::token::{TokenAnswer, TokenList, TokenView};
 
 use super::{Page, Show, time};
 
@@ -16,7 +16,7 @@ fn extent(token: &TokenView) -> &'static str {
     if token.read_only { "asks only" } else { "asks and changes" }
 }
 
-fn show(token: &TokenView, page: &mut Page) {
+pub(super) fn show(token: &TokenView, page: &mut Page) {
     page.line(&format!("{}: {}, {}, {}", token.name, token.kind, extent(token), state(token)));
     page.field("token", &token.token.to_string());
     page.field("ends", &time::moment(token.revoked_at.unwrap_or(token.expires_at)));
@@ -25,15 +25,6 @@ fn show(token: &TokenView, page: &mut Page) {
 impl Show for TokenAnswer {
     fn show(&self, page: &mut Page) {
         show(&self.token, page);
-    }
-}
-
-impl Show for Identity {
-    fn show(&self, page: &mut Page) {
-        match &self.token {
-            Some(token) => show(token, page),
-            None => page.line("a user of the server's own machine, which asks for no token"),
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod gallery;
 mod network;
 mod onboarding;
 mod people;
+mod permissions;
 mod place;
 mod progress;
 mod restored;

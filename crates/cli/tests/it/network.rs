@@ -63,7 +63,7 @@ impl Drop for Server {
 }
 
 /// A place whose commands use a server, trusting this authority.
-fn using(server: &str, authority: &Authority) -> Place {
+pub fn using(server: &str, authority: &Authority) -> Place {
     let mut place = Place::new();
     let file = authority.certificate().display().to_string();
     place.variables =
@@ -72,7 +72,7 @@ fn using(server: &str, authority: &Authority) -> Place {
 }
 
 /// Keeps a token as `config show` says.
-fn keep(place: &Place, token: &str) -> PathBuf {
+pub fn keep(place: &Place, token: &str) -> PathBuf {
     let shown = place.json("", &["config", "show"]);
     let settings = shown["settings"].as_array().expect("a list");
     let setting = settings.iter().find(|setting| setting["name"] == "token").expect("the token's file");
@@ -229,7 +229,7 @@ fn a_daemon_that_is_there_is_not_taken_for_one_that_listens() {
 }
 
 /// A place whose store is served over TLS too, on a terminal, with the administrator `ada` and a task.
-fn administered(authority: &Authority) -> (Place, Talk, String) {
+pub fn administered(authority: &Authority) -> (Place, Talk, String) {
     let host = Place::new();
     let identity = authority.certify("DNS:localhost,IP:127.0.0.1", host.root.path()).expect("a certificate");
     let [certificate, key] = [&identity.certificate, &identity.key].map(|file| file.display().to_string());
@@ -247,14 +247,14 @@ fn administered(authority: &Authority) -> (Place, Talk, String) {
 }
 
 /// What an administrator's command shows.
-fn by_ada(host: &Place, words: &str) -> String {
+pub fn by_ada(host: &Place, words: &str) -> String {
     let (text, code) = Talk::tenure(host, &format!("{words} --as ada")).answers(&[("`: ", PASSWORD)]);
     assert_eq!(code, 0, "{text}");
     text
 }
 
 /// The token in what a command showed.
-fn token_in(text: &str) -> String {
+pub fn token_in(text: &str) -> String {
     let at = text.find("tnr_").expect("a token");
     text[at..].split_whitespace().next().expect("a word").to_owned()
 }

@@ -10,9 +10,11 @@ pub mod arguments;
 pub mod catalog;
 pub mod commits;
 pub mod digest;
+pub mod example;
 pub mod graph;
 pub mod label;
 pub mod ownership;
+pub mod permission;
 pub mod project;
 pub mod queue;
 pub mod record;
@@ -22,6 +24,7 @@ pub mod task;
 pub mod token;
 pub mod view;
 pub mod wait;
+pub mod whoami;
 
 #[cfg(feature = "dummy-operation")]
 pub mod dummy;

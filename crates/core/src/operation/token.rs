@@ -130,21 +130,3 @@ input! {
 }
 operation!(RevokeToken -> TokenAnswer, "token.revoke", Post "/tokens/{token}/revoke", Write, Administrator, None,
     [NotFound, StateConflict]);
-
-input! {
-    /// Tell by which token the server knows who asks
-    pub struct WhoAmI {}
-}
-operation!(WhoAmI -> Identity, "whoami", Get "/whoami", Read, Anyone, None, []);
-
-output! {
-    /// By what the coordinator knows who asks.
-    pub struct Identity {
-        /// The token; absent on the server's own machine, where the operating system vouches for the caller.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub token: Option<TokenView>,
-        /// What this is true at.
-        pub as_of: AsOf,
-    }
-}
-impl Answer for Identity {}

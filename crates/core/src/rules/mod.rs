@@ -44,6 +44,7 @@ pub mod task;
 pub mod token;
 pub mod view;
 pub mod wait;
+pub mod whoami;
 
 /// How an operation is decided.
 pub trait Rule: Operation {

@@ -14,7 +14,7 @@ use crate::model::session::{Principal, PrincipalKind};
 use crate::model::time::{WallTime, duration};
 use crate::model::token::TokenRecord;
 use crate::operation::token::{
-    CreateToken, Identity, ListTokens, RevokeToken, RotateToken, TokenAnswer, TokenList, TokenView, WhoAmI,
+    CreateToken, ListTokens, RevokeToken, RotateToken, TokenAnswer, TokenList, TokenView,
 };
 use crate::token::TokenKind;
 use crate::working_set::{About, Need, Page, Step, WorkingSet, together};
@@ -121,7 +121,8 @@ fn keep(
     Ok(answer)
 }
 
-fn view(token: &TokenRecord, call: &Call) -> TokenView {
+/// A token as it is shown.
+pub fn view(token: &TokenRecord, call: &Call) -> TokenView {
     TokenView {
         token: token.id.clone(),
         kind: token.kind,
@@ -210,10 +211,4 @@ fn check_counts(token: &TokenRecord, call: &Call) -> Step<()> {
     }
     let detail = format!("the token {} counts no more", token.id);
     Err(Refusal::new(Code::StateConflict, detail).next("make another one with `tenure token create`").into())
-}
-
-impl Rule for WhoAmI {
-    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<Identity> {
-        Ok(Identity { token: call.token.as_ref().map(|token| view(token, call)), as_of: as_of(set, call) })
-    }
 }

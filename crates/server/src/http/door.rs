@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tenure_core::model::ids::Digest;
 use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::server_route::{Reach, ServerRoute};
 use tenure_core::wire;
 
 use super::app::App;
@@ -134,26 +135,23 @@ pub(super) fn bearer(parts: &Parts) -> Result<Option<Digest>, Refusal> {
 
 /// Refuses what is done to the server itself, for whoever has a token.
 fn own_machine_only(path: &str) -> Result<(), Refusal> {
-    let Some(route) = path.strip_prefix(wire::API) else { return Ok(()) };
-    if [wire::SHUTDOWN, wire::BACKUPS, wire::DATABASE].contains(&route) {
-        let detail =
-            format!("{} is for the server's own machine, by its socket", route.trim_start_matches('/'));
-        return Err(Refusal::new(Code::LocalOnly, detail));
+    let route = ServerRoute::at(path);
+    match route.filter(|route| route.reach() == Reach::OwnMachine) {
+        Some(route) => {
+            let detail = format!("{route} is for the server's own machine, by its socket");
+            Err(Refusal::new(Code::LocalOnly, detail))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// What is told to whoever asks: that the server is there and well, its version, and how to get in.
 fn everybody_may_see(method: &Method, path: &str) -> Option<View> {
-    if method != Method::GET {
+    let route = ServerRoute::at(path).filter(|route| route.reach() == Reach::Everybody)?;
+    if method.as_str() != route.method().as_str() {
         return None;
     }
-    match path {
-        "/healthz" | "/version" => Some(View::Whole),
-        "/readyz" => Some(View::Outline),
-        // open set: paths are what callers send
-        _ => path.strip_prefix(wire::API).filter(|path| *path == wire::HELP).map(|_| View::Whole),
-    }
+    Some(if route == ServerRoute::Ready { View::Outline } else { View::Whole })
 }
 
 fn limited(wait: Duration) -> Refused {

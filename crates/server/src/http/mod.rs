@@ -36,8 +36,8 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
-use tenure_core::wire;
+use axum::routing::{MethodRouter, get, post};
+use tenure_core::server_route::ServerRoute;
 
 use attend::Attended;
 
@@ -58,20 +58,28 @@ pub fn router_behind(door: Arc<Door>, app: Arc<App>) -> Router {
     routes(app, Some(door))
 }
 
+/// What answers at a route of the server itself.
+fn of_the_server(route: ServerRoute) -> MethodRouter<Arc<App>> {
+    match route {
+        ServerRoute::Alive => get(health::alive),
+        ServerRoute::Ready => get(health::ready),
+        ServerRoute::Version => get(health::version),
+        ServerRoute::Help => get(help::tell),
+        ServerRoute::Document => get(openapi::serve),
+        ServerRoute::Info => get(health::info),
+        ServerRoute::Audit => get(health::audit),
+        ServerRoute::Instructions => get(health::instructions),
+        ServerRoute::Export => get(export::lines),
+        ServerRoute::Database => get(database::look),
+        ServerRoute::Backup => post(backup::create),
+        ServerRoute::Shutdown => post(health::shutdown),
+    }
+}
+
 fn routes(app: Arc<App>, door: Option<Arc<Door>>) -> Router {
-    let fixed = Router::new()
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
-        .route("/version", get(health::version))
-        .route("/openapi.json", get(openapi::serve))
-        .route(&format!("{}/info", wire::API), get(health::info))
-        .route(&format!("{}/audit", wire::API), get(health::audit))
-        .route(&format!("{}{}", wire::API, wire::INSTRUCTIONS), get(health::instructions))
-        .route(&format!("{}{}", wire::API, wire::HELP), get(help::tell))
-        .route(&format!("{}{}", wire::API, wire::DATABASE), get(database::look))
-        .route(&format!("{}{}", wire::API, wire::BACKUPS), post(backup::create))
-        .route(&format!("{}{}", wire::API, wire::EXPORT), get(export::lines))
-        .route(&format!("{}{}", wire::API, wire::SHUTDOWN), post(health::shutdown));
+    let fixed = ServerRoute::ALL
+        .iter()
+        .fold(Router::new(), |router, route| router.route(route.path(), of_the_server(*route)));
     let attended = Attended { app: app.clone(), door };
     let routes = routes::add_to(fixed)
         .fallback(|request: Request| async move { lost::no_such_route(request.uri().path()) })

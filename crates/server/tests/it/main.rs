@@ -11,6 +11,7 @@ mod lifecycle;
 mod limits;
 mod network;
 mod patience;
+mod permissions;
 mod shapes;
 mod tls;
 mod tokens;

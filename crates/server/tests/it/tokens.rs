@@ -2,7 +2,10 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::sync::LazyLock;
 
+use argon2::Argon2;
+use argon2::password_hash::PasswordHasher;
 use serde_json::{Value, json};
 use tenure_core::envelope::{Authentication, Envelope};
 use tenure_core::model::account::PasswordHash;
@@ -19,8 +22,16 @@ use crate::wire::{Answer, PROOF, Request, SESSION, get, mutation, request};
 
 const CLIENT: &str = "198.51.100.1";
 
+/// The password of everybody here.
+pub const PASSWORD: &str = "staple-of-another-sort";
+
+/// Its hash, at the cost that hashes have.
 fn hash() -> PasswordHash {
-    "$argon2id$v=19$m=8,t=1,p=1$c2FsdA$Zmlyc3Q".parse().expect("a hash")
+    static HASH: LazyLock<PasswordHash> = LazyLock::new(|| {
+        let hash = Argon2::default().hash_password_with_salt(PASSWORD.as_bytes(), b"salt of the tests");
+        hash.expect("hashed").to_string().parse().expect("a hash")
+    });
+    HASH.clone()
 }
 
 fn operation(name: &str, input: Value) -> AnyOperation {
@@ -42,31 +53,31 @@ fn done(served: &Served, name: &str, input: Value, authentication: Authenticatio
     serde_json::from_str(&told.expect("done")).expect("JSON")
 }
 
-fn by_ada(served: &Served, name: &str, input: Value) -> Value {
+pub fn by_ada(served: &Served, name: &str, input: Value) -> Value {
     let ada = Authentication::Password { name: "ada".parse().expect("a name"), hash: hash().digest() };
     done(served, name, input, ada)
 }
 
 /// A server on the network with the administrator `ada`.
-fn administered() -> Served {
+pub fn administered() -> Served {
     let served = served_on(loopback());
     done(&served, "account.bootstrap", json!({ "name": "ada" }), Authentication::Console);
     served
 }
 
 /// Makes a token that is drawn from this seed.
-fn made(served: &Served, name: &str, kind: TokenKind, seed: u8, read_only: bool) -> Token {
+pub fn made(served: &Served, name: &str, kind: TokenKind, seed: u8, read_only: bool) -> Token {
     let token = Token::of(kind, [seed; 32]);
     let input = json!({ "name": name, "kind": kind, "hash": token.hash(), "read_only": read_only, "reason": "joins" });
     by_ada(served, "token.create", input);
     token
 }
 
-fn revoke(served: &Served, token: &Token) {
+pub fn revoke(served: &Served, token: &Token) {
     by_ada(served, "token.revoke", json!({ "token": TokenId::of(&token.hash()), "reason": "lost" }));
 }
 
-fn with(token: &Token, request: Request) -> Request {
+pub fn with(token: &Token, request: Request) -> Request {
     request.header("Authorization", &format!("Bearer {}", token.as_str()))
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tenure_client::failure::Failure;
 use tenure_core::model::ids::Anchor;
 use tenure_core::model::refusal::{Code, Refusal};
-use tenure_core::wire;
+use tenure_core::server_route::ServerRoute;
 
 use self::git_ref::{Noted, Reference};
 use crate::context::Context;
@@ -68,7 +68,7 @@ pub fn walk(context: &Context, expect: Option<Anchor>) -> Result<Value, Stop> {
     let client = context.client()?;
     let _progress = Progress::of(&context.screen, "the daemon walks along the record");
     let query = expect.map(|anchor| format!("?expect={anchor}")).unwrap_or_default();
-    let json = client.get(&format!("{}/audit{query}", wire::API))?;
+    let json = client.get(&format!("{}{query}", ServerRoute::Audit.path()))?;
     let report: Value = serde_json::from_slice(&json).map_err(|error| unreadable(&error.to_string()))?;
     // A daemon that does not know what it was asked must not pass for one that found it.
     if let Some(expect) = expect.filter(|_| is_sound(&report))

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use tenure_core::server_route::ServerRoute;
 use tenure_core::wire;
 
 use super::check::Check;
@@ -34,7 +35,7 @@ pub fn is_elsewhere(store: &Path) -> bool {
 /// What the server found of its database.
 pub fn checks(context: &Context) -> Result<Vec<Check>, Stop> {
     let progress = Progress::of(&context.screen, "the server looks at its database");
-    let asked = context.client()?.get(&format!("{}{}", wire::API, wire::DATABASE));
+    let asked = context.client()?.get(ServerRoute::Database.path());
     drop(progress);
     let read = |bytes: Vec<u8>| serde_json::from_slice::<Checkup>(&bytes).map_err(|error| error.to_string());
     let checkup = match asked.map_err(|failure| failure.to_string()).and_then(read) {

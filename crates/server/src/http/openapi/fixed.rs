@@ -7,6 +7,7 @@ use tenure_core::model::backup::Written;
 use tenure_core::model::ids::{Anchor, ProjectKey};
 use tenure_core::model::limits::LIST_ITEMS;
 use tenure_core::model::refusal::Code;
+use tenure_core::server_route::ServerRoute;
 use tenure_core::wire;
 
 use super::response::{by_status, done, refused};
@@ -19,36 +20,44 @@ use crate::http::{export, help};
 
 /// The paths of the document that do not come from the list of operations.
 pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
-    let api = |path: &str| format!("{}{path}", wire::API);
     let mut paths = Map::new();
-    let mut get = |path: String, described: Value| paths.insert(path, json!({ "get": described }));
-    get("/healthz".to_owned(), route::<Liveness>("health.alive", &[], generator));
-    get("/readyz".to_owned(), route::<Readiness>("health.ready", &[Code::CannotTell], generator));
-    get("/version".to_owned(), route::<Version>("version", &[], generator));
-    get(
-        "/openapi.json".to_owned(),
-        described("openapi", "Describe every route: this document", &json!({ "type": "object" }), &[]),
-    );
-    get(api("/info"), route::<DaemonInfo>("info", &[], generator));
-    get(api(wire::DATABASE), route::<Checkup>("database", &[Code::CannotTell], generator));
-    get(api("/audit"), audit(generator));
-    get(api(wire::INSTRUCTIONS), route::<Instructions>("instructions", &[], generator));
-    paths.insert(api(wire::HELP), json!({ "get": text() }));
-    paths.insert(api(wire::EXPORT), json!({ "get": lines(generator) }));
-    paths.insert(api(wire::BACKUPS), json!({ "post": backup(generator) }));
-    paths.insert(api(wire::SHUTDOWN), json!({ "post": shutdown(generator) }));
+    for route in ServerRoute::ALL {
+        let method = route.method().as_str().to_ascii_lowercase();
+        paths.insert(route.path().to_owned(), json!({ method: describe(*route, generator) }));
+    }
     paths
 }
 
+fn describe(route: ServerRoute, generator: &mut SchemaGenerator) -> Value {
+    match route {
+        ServerRoute::Alive => answer::<Liveness>(route, &[], generator),
+        ServerRoute::Ready => answer::<Readiness>(route, &[Code::CannotTell], generator),
+        ServerRoute::Version => answer::<Version>(route, &[], generator),
+        ServerRoute::Document => {
+            let summary = "Describe every route: this document";
+            described(route, summary, &json!({ "type": "object" }), &[])
+        }
+        ServerRoute::Info => answer::<DaemonInfo>(route, &[], generator),
+        ServerRoute::Database => answer::<Checkup>(route, &[Code::CannotTell], generator),
+        ServerRoute::Instructions => answer::<Instructions>(route, &[], generator),
+        ServerRoute::Audit => audit(generator),
+        ServerRoute::Help => text(),
+        ServerRoute::Export => lines(generator),
+        ServerRoute::Backup => backup(generator),
+        ServerRoute::Shutdown => shutdown(generator),
+    }
+}
+
 fn shutdown(generator: &mut SchemaGenerator) -> Value {
-    let mut route = route::<Stopping>("shutdown", &[Code::InvalidInput, Code::StateConflict], generator);
+    let mut route =
+        answer::<Stopping>(ServerRoute::Shutdown, &[Code::InvalidInput, Code::StateConflict], generator);
     let wish = generator.subschema_for::<Shutdown>();
     route["requestBody"] = json!({ "required": false, "content": { wire::JSON: { "schema": wish } } });
     route
 }
 
 fn audit(generator: &mut SchemaGenerator) -> Value {
-    let mut route = route::<AuditReport>("audit", AUDIT_REFUSALS, generator);
+    let mut route = answer::<AuditReport>(ServerRoute::Audit, AUDIT_REFUSALS, generator);
     let anchor = generator.subschema_for::<Anchor>();
     route["parameters"] = json!([{
         "name": "expect",
@@ -62,7 +71,7 @@ fn audit(generator: &mut SchemaGenerator) -> Value {
 
 fn backup(generator: &mut SchemaGenerator) -> Value {
     let written = generator.subschema_for::<Written>().to_value();
-    let mut route = described("backup", backup::SUMMARY, &written, backup::REFUSALS);
+    let mut route = described(ServerRoute::Backup, backup::SUMMARY, &written, backup::REFUSALS);
     let wish = generator.subschema_for::<Wish>();
     route["requestBody"] = json!({ "required": true, "content": { wire::JSON: { "schema": wish } } });
     route
@@ -70,7 +79,7 @@ fn backup(generator: &mut SchemaGenerator) -> Value {
 
 /// A text for people.
 fn text() -> Value {
-    let mut route = described("help", help::SUMMARY, &json!({ "type": "string" }), &[]);
+    let mut route = described(ServerRoute::Help, help::SUMMARY, &json!({ "type": "string" }), &[]);
     let content = &mut route["responses"]["200"]["content"];
     let text = content[wire::JSON].take();
     *content = json!({ help::TEXT: text });
@@ -79,7 +88,8 @@ fn text() -> Value {
 
 /// The one answer that is many JSON documents.
 fn lines(generator: &mut SchemaGenerator) -> Value {
-    let mut route = described("export", export::SUMMARY, &json!({ "type": "string" }), export::REFUSALS);
+    let mut route =
+        described(ServerRoute::Export, export::SUMMARY, &json!({ "type": "string" }), export::REFUSALS);
     let anchor = generator.subschema_for::<Anchor>();
     route["responses"]["200"]["headers"][wire::ANCHOR] = json!({
         "description": "The record's last event and its hash, as NUMBER:HASH",
@@ -100,18 +110,18 @@ fn lines(generator: &mut SchemaGenerator) -> Value {
 }
 
 /// A route whose answer's own comment says what it is for.
-fn route<A: JsonSchema>(id: &str, refusals: &[Code], generator: &mut SchemaGenerator) -> Value {
+fn answer<A: JsonSchema>(route: ServerRoute, refusals: &[Code], generator: &mut SchemaGenerator) -> Value {
     let schema = generator.subschema_for::<A>().to_value();
     let comment =
         generator.definitions().get(A::schema_name().as_ref()).and_then(|known| known.get("description"));
     let summary = comment.and_then(Value::as_str).unwrap_or_default().to_owned();
-    described(id, &summary, &schema, refusals)
+    described(route, &summary, &schema, refusals)
 }
 
-fn described(id: &str, summary: &str, answer: &Value, refusals: &[Code]) -> Value {
+fn described(route: ServerRoute, summary: &str, answer: &Value, refusals: &[Code]) -> Value {
     let mut responses = Map::from_iter([("200".to_owned(), done(answer))]);
     for (status, codes) in by_status(refusals.iter().copied()) {
         responses.insert(status, refused(&codes));
     }
-    json!({ "operationId": id, "tags": ["daemon"], "summary": summary, "responses": responses })
+    json!({ "operationId": route, "tags": ["daemon"], "summary": summary, "responses": responses })
 }

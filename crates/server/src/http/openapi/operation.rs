@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::Method;
 use tenure_core::operation::catalog::Entry;
+use tenure_core::operation::example::example;
 use tenure_core::wire;
 
 use super::parameters;
@@ -33,6 +34,7 @@ pub(super) fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value 
     let in_path = |name: &str| spec.path.contains(&format!("{{{name}}}"));
     let in_query = matches!(spec.method, Method::Get | Method::Delete);
 
+    let example = example(entry);
     let mut parameters = parameters::of(entry, properties.contains_key("revision"));
     let mut body = Map::new();
     for (name, schema) in properties {
@@ -45,7 +47,11 @@ pub(super) fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value 
             }
         };
         let needed = place == "path" || required.contains(name.as_str());
-        parameters.push(json!({ "name": name, "in": place, "required": needed, "schema": schema }));
+        let mut parameter = json!({ "name": name, "in": place, "required": needed, "schema": schema });
+        if let Some(value) = example.get(&name) {
+            parameter["example"] = value.clone();
+        }
+        parameters.push(parameter);
     }
     let mut described = json!({
         "operationId": spec.name,
@@ -61,19 +67,21 @@ pub(super) fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value 
         described["responses"]["414"] = problem("The path and query are too long.", &[Code::InvalidInput]);
     }
     if !body.is_empty() {
-        add_body(&mut described, &body, &required);
+        add_body(&mut described, &body, &required, &example);
     }
     described
 }
 
 /// Describes the body, and what is refused because there is one.
-fn add_body(described: &mut Value, fields: &Map<String, Value>, required: &BTreeSet<&str>) {
+fn add_body(described: &mut Value, fields: &Map<String, Value>, required: &BTreeSet<&str>, example: &Value) {
     // The revision may come as `If-Match` instead.
     let in_body = |name: &&&str| fields.contains_key(**name) && **name != "revision";
     let required: Vec<&str> = required.iter().filter(in_body).copied().collect();
+    let example: Map<String, Value> =
+        fields.keys().filter_map(|name| Some((name.clone(), example.get(name)?.clone()))).collect();
     described["requestBody"] = json!({
         "required": !required.is_empty(),
-        "content": { wire::JSON: { "schema": {
+        "content": { wire::JSON: { "example": example, "schema": {
             "type": "object", "properties": fields, "required": required, "additionalProperties": false,
         } } },
     });
