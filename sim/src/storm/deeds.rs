@@ -135,6 +135,9 @@ const DEEDS: &[Deed] = &[
     deed("project.edit", [0, 24, 0], |it| {
         Some(json!({ "project": PROJECT, "revision": it.project_revision?, "name": it.text }))
     }),
+    deed("project.policy", [0, 1, 0], |it| {
+        Some(json!({ "project": PROJECT, "revision": it.project_revision?, "reason": it.text }))
+    }),
     deed("project.bind", [0, 2, 0], |it| Some(it.place())),
     deed("project.unbind", [0, 2, 0], |it| Some(it.place())),
     deed("import.apply", [0, 3, 0], |it| Some(it.export()).filter(|_| it.more)),

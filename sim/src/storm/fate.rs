@@ -125,6 +125,7 @@ impl Fate {
             | EventKind::SessionClosed
             | EventKind::ProjectCreated
             | EventKind::ProjectEdited
+            | EventKind::PolicySet
             | EventKind::ProjectBound
             | EventKind::ProjectUnbound
             | EventKind::AccountCreated

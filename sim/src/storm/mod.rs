@@ -127,7 +127,8 @@ pub fn is_played(entry: &Entry) -> bool {
 }
 
 /// Operations that storms ask for and never see carried out, and why.
-const ALWAYS_REFUSED: [(&str, &str); 2] = [
+const ALWAYS_REFUSED: [(&str, &str); 3] = [
+    ("project.policy", "only operators may, and nobody here is one"),
     ("task.reopen", "only operators may, and nobody here is one"),
     ("task.force-release", "only operators may, and nobody here is one"),
 ];

@@ -4,11 +4,12 @@ use clap::Subcommand;
 use schemars::SchemaGenerator;
 use tenure_core::model::ids::ProjectKey;
 use tenure_core::operation::project::{
-    BindProject, BindingAnswer, BindingView, CreateProject, EditProject, ListProjects, ShowProject,
-    UnbindProject,
+    BindProject, BindingAnswer, BindingView, CreateProject, EditProject, ListProjects, SetPolicy,
+    ShowProject, UnbindProject,
 };
 
 use crate::context::Context;
+use crate::person::As;
 use crate::render::plain;
 use crate::stop::{Stop, usage};
 
@@ -20,12 +21,26 @@ pub enum Command {
     List(ListProjects),
     Show(ShowProject),
     Edit(EditProject),
+    Policy(Policy),
     /// Bind a place in a repository to a project
     ///
     /// Inside a repository the longest bound folder wins. Clones and worktrees of one repository share its binding.
     Bind(Place),
     /// Remove the binding of a place in a repository
     Unbind(Place),
+}
+
+// A policy that a person sets. A doc comment here would replace the operation's own.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tenure project policy afc --revision 3 --attempts-max 8 --reason \"more machines\" --as ada\n  \
+    tenure project policy afc --revision 3 --agents-may lease_ms --reason \"long builds\" --as ada\n\n\
+    `tenure project show` tells the revision. An operator types their password on this terminal.")]
+pub struct Policy {
+    #[command(flatten)]
+    operation: SetPolicy,
+    #[command(flatten)]
+    who: As,
 }
 
 // A project and a place in a repository. A doc comment here would replace what each command says of itself.
@@ -48,6 +63,7 @@ pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
         Command::List(operation) => context.perform(&operation),
         Command::Show(operation) => context.perform(&operation),
         Command::Edit(operation) => context.perform(&operation),
+        Command::Policy(Policy { operation, who }) => context.perform_as(&operation, &who, None),
         Command::Bind(Place { project, repository, folder }) => {
             let repository = repository_or_here(repository, context)?;
             context.perform(&BindProject { project, repository, folder })

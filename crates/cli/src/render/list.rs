@@ -163,6 +163,7 @@ fn project(project: &ProjectView, page: &mut Page) {
         text = format!("{text}, at most {most} of one agent");
     }
     page.field("policy", &text);
+    page.field("agents set", &joined(&project.agents_may));
     page.field("revision", &project.revision.to_string());
     page.field("tasks", &counts(&project.tasks));
 }

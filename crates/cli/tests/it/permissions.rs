@@ -169,7 +169,10 @@ fn whoever_asks_hears_what_they_may() {
         agent.contains("session:     robin (") && agent.contains("may, if it holds the task:"),
         "{agent}"
     );
-    assert!(agent.contains("needs an operator's password:\n  task.reopen, task.force-release\n"), "{agent}");
+    assert!(
+        agent.contains("needs an operator's password:\n  project.policy, task.reopen, task.force-release\n"),
+        "{agent}"
+    );
     let can = scene.agent.json("robin", &["whoami", "--can"])["can"].as_array().expect("a list").len();
     assert_eq!(can, entries().len());
     assert!(agent.len() < 2048, "{} bytes", agent.len());

@@ -141,7 +141,7 @@ fn remarks(set: &WorkingSet, plan: &Plan<'_>, proposal: &Proposal) -> Step<Remar
     }
     for (key, project) in proposal.projects.iter().filter(|(key, _)| plan.founded.contains(*key)) {
         if project.policy != Policy::default() {
-            let policy = "projects whose policy is not taken over (see `tenure project edit`)";
+            let policy = "projects whose policy is not taken over (see `tenure project policy`)";
             remarks.add(policy, key.as_str());
         }
         if !project.bindings.is_empty() {

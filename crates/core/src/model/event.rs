@@ -29,6 +29,8 @@ text_enum! {
         ProjectCreated = "project_created",
         /// A project's name or policy changed.
         ProjectEdited = "project_edited",
+        /// A person set a project's policy, or what agents may change of it.
+        PolicySet = "policy_set",
         /// A place in a repository was bound to a project.
         ProjectBound = "project_bound",
         /// A binding was removed.

@@ -28,6 +28,22 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// A part of a policy, by the name of its field.
+    PolicyPart {
+        /// How work is completed.
+        Workflow = "workflow",
+        /// Who may take over expired work.
+        Recovery = "recovery",
+        /// Length of a lease.
+        LeaseMs = "lease_ms",
+        /// Most live attempts in the project at once.
+        AttemptsMax = "attempts_max",
+        /// Most live attempts of one principal at once.
+        AttemptsPerPrincipalMax = "attempts_per_principal_max",
+    }
+}
+
 /// What a project demands. Versioned with the project's revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -68,6 +84,8 @@ pub struct Project {
     pub name: String,
     /// What it demands.
     pub policy: Policy,
+    /// What agents may change of that; people change all of it.
+    pub agents_may: Vec<PolicyPart>,
     /// Raised by every edit.
     pub revision: u64,
     /// The last task number that was issued.

@@ -19,7 +19,7 @@ macro_rules! with_operations {
     ($callback:ident) => {
         $callback! {
             session::OpenSession, session::ShowSession, session::ListSessions, session::CloseSession,
-            project::CreateProject, project::ListProjects, project::ShowProject, project::EditProject,
+            project::CreateProject, project::ListProjects, project::ShowProject, project::EditProject, project::SetPolicy,
             project::BindProject, project::UnbindProject, project::ResolveProject,
             task::CreateTask, task::EditTask, task::OpenTask, task::ShowTask, task::ListTasks, task::FindTask,
             task::DeferTask, task::ResumeTask, task::ArchiveTask, task::CancelTask,

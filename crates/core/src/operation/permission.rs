@@ -80,6 +80,8 @@ text_enum! {
         OwnName = "own_name",
         /// The account is the person's own.
         OwnAccount = "own_account",
+        /// What is changed of the policy is among what the project lets agents change.
+        AllowedPart = "allowed_part",
     }
 }
 
@@ -93,6 +95,7 @@ impl Condition {
             Self::AsksHolder => "it holds the task, or nobody does; another holder is asked to stop",
             Self::OwnName => "the name is its token's, or free on its machine",
             Self::OwnAccount => "the account is their own",
+            Self::AllowedPart => "it changes nothing of the policy but what the project lets agents change",
         }
     }
 }
@@ -136,7 +139,8 @@ pub fn permission(spec: &Spec, standing: Standing) -> Permission {
 }
 
 /// Operations of which the rules ask for more than the standing, besides those that are fenced.
-const CONDITIONS: [(&str, Condition); 4] = [
+const CONDITIONS: [(&str, Condition); 5] = [
+    ("project.edit", Condition::AllowedPart),
     ("close", Condition::HolderWhereHeld),
     ("task.cancel", Condition::AsksHolder),
     ("session.open", Condition::OwnName),

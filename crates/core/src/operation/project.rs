@@ -3,7 +3,7 @@
 use super::view::AsOf;
 use super::{Answer, input, operation, output};
 use crate::model::ids::ProjectKey;
-use crate::model::project::{Policy, Recovery, Workflow};
+use crate::model::project::{Policy, PolicyPart, Recovery, Workflow};
 use crate::model::time::WallTime;
 
 input! {
@@ -51,6 +51,20 @@ pub struct PolicyInput {
     pub attempts_per_principal_max: Option<u32>,
 }
 
+impl PolicyInput {
+    /// The parts that a request sets.
+    pub fn parts(&self) -> impl Iterator<Item = PolicyPart> {
+        let parts = [
+            (self.workflow.is_some(), PolicyPart::Workflow),
+            (self.recovery.is_some(), PolicyPart::Recovery),
+            (self.lease_ms.is_some(), PolicyPart::LeaseMs),
+            (self.attempts_max.is_some(), PolicyPart::AttemptsMax),
+            (self.attempts_per_principal_max.is_some(), PolicyPart::AttemptsPerPrincipalMax),
+        ];
+        parts.into_iter().filter_map(|(is_set, part)| is_set.then_some(part))
+    }
+}
+
 output! {
     /// A project.
     pub struct ProjectView {
@@ -60,6 +74,9 @@ output! {
         pub name: String,
         /// What it demands.
         pub policy: Policy,
+        /// What agents may change of that; people change all of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub agents_may: Vec<PolicyPart>,
         /// Raised by every edit; an edit names the one it saw.
         pub revision: u64,
         /// How many tasks have each status, as `stats` counts them.
@@ -117,7 +134,9 @@ input! {
 operation!(ShowProject -> ProjectAnswer, "project.show", Get "/projects/{project}", Read, Anyone, None, [NotFound]);
 
 input! {
-    /// Change a project's name or policy
+    /// Change a project's name, or what agents may change of its policy
+    ///
+    /// The rest of the policy is a person's to set: see `project policy`.
     pub struct EditProject {
         /// The project's key
         pub project: ProjectKey,
@@ -135,6 +154,30 @@ input! {
     }
 }
 operation!(EditProject -> ProjectAnswer, "project.edit", Patch "/projects/{project}", Write, Session, None,
+    [NotFound, RevisionConflict, OperatorRequired, NotYetBuilt]);
+
+input! {
+    /// Set a project's policy, and what agents may change of it (operators only)
+    pub struct SetPolicy {
+        /// The project's key
+        pub project: ProjectKey,
+        /// The revision that was seen
+        #[cfg_attr(feature = "cli", arg(long, value_parser = super::arguments::number::<u64>(1..)))]
+        pub revision: u64,
+        /// What it demands
+        #[serde(default)]
+        #[cfg_attr(feature = "cli", command(flatten))]
+        pub policy: PolicyInput,
+        /// What agents may change of it from now on, separated by commas; alone: nothing
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "cli", arg(long, value_name = "PARTS", value_delimiter = ',', num_args = 0..))]
+        pub agents_may: Option<Vec<PolicyPart>>,
+        /// The reason
+        #[cfg_attr(feature = "cli", arg(long))]
+        pub reason: String,
+    }
+}
+operation!(SetPolicy -> ProjectAnswer, "project.policy", Post "/projects/{project}/policy", Write, Operator, None,
     [NotFound, RevisionConflict, NotYetBuilt]);
 
 input! {

@@ -8,12 +8,14 @@ use super::{Rule, as_of, named, page_rows, room};
 use crate::envelope::Call;
 use crate::model::event::EventKind;
 use crate::model::ids::ProjectKey;
-use crate::model::limits::{LEASE_MS_MAX, LINE_BYTES, PAGE_BYTES_DEFAULT, check_line};
-use crate::model::project::{Binding, Policy, Project, Workflow};
+use crate::model::limits::{
+    LEASE_MS_MAX, LINE_BYTES, PAGE_BYTES_DEFAULT, TEXT_BYTES, check_line, check_text,
+};
+use crate::model::project::{Binding, Policy, PolicyPart, Project, Workflow};
 use crate::model::refusal::{Code, Refusal};
 use crate::operation::project::{
     BindProject, BindingAnswer, BindingView, CreateProject, EditProject, ListProjects, PolicyInput,
-    ProjectAnswer, ProjectList, ProjectView, ResolveProject, ShowProject, UnbindProject,
+    ProjectAnswer, ProjectList, ProjectView, ResolveProject, SetPolicy, ShowProject, UnbindProject,
 };
 use crate::working_set::{About, Need, Page, Step, WorkingSet, together};
 
@@ -44,6 +46,7 @@ pub fn found(set: &mut WorkingSet, call: &Call, key: &ProjectKey, name: String, 
         key: key.clone(),
         name,
         policy,
+        agents_may: Vec::new(),
         revision: set.fleet.next(0),
         tasks_issued: set.fleet.floor,
         created_at: call.now.wall,
@@ -91,6 +94,7 @@ fn view(set: &WorkingSet, project: Project) -> Step<ProjectView> {
         key: project.key,
         name: project.name,
         policy: project.policy,
+        agents_may: project.agents_may,
         revision: project.revision,
         tasks,
         created_at: project.created_at,
@@ -143,28 +147,69 @@ impl Rule for ShowProject {
 
 impl Rule for EditProject {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ProjectAnswer> {
-        let project = named::project(set, &self.project)?;
-        if project.revision != self.revision {
-            let detail =
-                format!("{} is at revision {}, not {}", project.key, project.revision, self.revision);
-            return Err(Refusal::new(Code::RevisionConflict, detail)
-                .fact("revision", project.revision)
-                .into());
-        }
+        let project = seen(set, &self.project, self.revision)?;
         if let Some(name) = &self.name {
             check_line("name", name)?;
+        }
+        if let Some(part) = self.policy.parts().find(|part| !project.agents_may.contains(part)) {
+            return Err(not_for_agents(&project, part).into());
         }
         let edited = Project {
             name: self.name.clone().unwrap_or_else(|| project.name.clone()),
             policy: apply(&self.policy, &project.policy, call)?,
-            revision: set.fleet.next(project.revision),
             ..project
         };
+        let edited = raised(set, edited);
         let data = json!({ "name": edited.name, "policy": edited.policy, "revision": edited.revision });
         set.record(EventKind::ProjectEdited, About::project(&edited.key, data));
-        set.projects.put(edited.clone());
         answer(set, edited)
     }
+}
+
+/// What agents may change of a policy is the project's to say, and none of it is from the beginning.
+fn not_for_agents(project: &Project, part: PolicyPart) -> Refusal {
+    let key = &project.key;
+    let detail = format!("agents may not change {part} of the policy of {key}");
+    Refusal::new(Code::OperatorRequired, detail)
+        .next(format!(
+            "an operator sets it in a terminal: `tenure project policy {key}`, or allows it with --agents-may"
+        ))
+        .fact("part", part.as_str())
+}
+
+impl Rule for SetPolicy {
+    fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ProjectAnswer> {
+        check_text("reason", &self.reason, TEXT_BYTES, false)?;
+        let project = seen(set, &self.project, self.revision)?;
+        let mut agents_may = self.agents_may.clone().unwrap_or_else(|| project.agents_may.clone());
+        agents_may.sort_unstable();
+        agents_may.dedup();
+        let policy = apply(&self.policy, &project.policy, call)?;
+        let edited = raised(set, Project { policy, agents_may, ..project });
+        let data = json!({
+            "policy": edited.policy, "agents_may": edited.agents_may, "revision": edited.revision, "reason": self.reason,
+        });
+        set.record(EventKind::PolicySet, About::project(&edited.key, data));
+        answer(set, edited)
+    }
+}
+
+/// The project in the revision that an edit is made of.
+fn seen(set: &WorkingSet, key: &ProjectKey, revision: u64) -> Step<Project> {
+    let project = named::project(set, key)?;
+    if project.revision == revision {
+        return Ok(project);
+    }
+    let detail = format!("{} is at revision {}, not {revision}", project.key, project.revision);
+    Err(Refusal::new(Code::RevisionConflict, detail).fact("revision", project.revision).into())
+}
+
+/// Keeps an edited project, in its next revision.
+fn raised(set: &mut WorkingSet, project: Project) -> Project {
+    let revision = set.fleet.next(project.revision);
+    let project = Project { revision, ..project };
+    set.projects.put(project.clone());
+    project
 }
 
 /// Refuses a repository or folder that is no plain name.

@@ -48,7 +48,8 @@ impl News {
         let mut freed: BTreeMap<ProjectKey, usize> = BTreeMap::new();
         // The row of a project changes with every task that is created; its policy does not.
         let events = set.events.iter().map(|stored| &stored.event);
-        let edited = events.filter(|event| event.kind == EventKind::ProjectEdited);
+        let edited =
+            events.filter(|event| matches!(event.kind, EventKind::ProjectEdited | EventKind::PolicySet));
         let edited = edited.filter_map(|event| event.project.as_ref());
         for project in free.into_iter().map(|id| &id.project).chain(edited) {
             *freed.entry(project.clone()).or_default() += 1;

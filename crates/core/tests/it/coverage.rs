@@ -25,6 +25,8 @@ fn prepared() -> (World, Agent, AttemptId) {
     {
         world.ok(&a, from(json!({ "key": key, "policy": policy }), "project.create"));
     }
+    let lets = json!({ "project": "q", "revision": 1, "agents_may": ["workflow"], "reason": "r" });
+    world.ok(&a, from(lets, "project.policy"));
     for project in ["m", "l", "l"] {
         world.ok(&a, from(json!({ "project": project, "title": "work" }), "task.create"));
     }
@@ -82,7 +84,18 @@ fn cases() -> Vec<(&'static str, Value, Code)> {
         ("project.edit", json!({ "project": "p", "revision": 9 }), Code::RevisionConflict),
         (
             "project.edit",
-            json!({ "project": "p", "revision": 1, "policy": { "workflow": "reviewed" } }),
+            json!({ "project": "q", "revision": 2, "policy": { "workflow": "reviewed" } }),
+            Code::NotYetBuilt,
+        ),
+        (
+            "project.edit",
+            json!({ "project": "q", "revision": 2, "policy": { "recovery": "manual" } }),
+            Code::OperatorRequired,
+        ),
+        ("project.policy", json!({ "project": "p", "revision": 9, "reason": "r" }), Code::RevisionConflict),
+        (
+            "project.policy",
+            json!({ "project": "p", "revision": 1, "policy": { "workflow": "reviewed" }, "reason": "r" }),
             Code::NotYetBuilt,
         ),
         ("project.bind", json!({ "project": "q", "repository": "r" }), Code::AlreadyExists),
@@ -162,6 +175,7 @@ fn cases() -> Vec<(&'static str, Value, Code)> {
     });
     for (operation, fields) in [
         ("project.edit", "project revision"),
+        ("project.policy", "project revision reason"),
         ("project.show", "project"),
         ("project.bind", "project repository"),
         ("project.unbind", "project repository"),
@@ -288,7 +302,7 @@ fn every_kind_of_event_is_recorded() {
     world.fenced(&a, &held, from(reconcile, "reconcile")).expect("reconciled");
     world.fenced(&a, &held, from(json!({ "task": "p-8" }), "release")).expect("released");
     for (operation, input) in [
-        ("project.edit", json!({ "project": "q", "revision": 1, "name": "n" })),
+        ("project.edit", json!({ "project": "q", "revision": 2, "name": "n" })),
         ("project.unbind", json!({ "project": "p", "repository": "r" })),
         ("task.create", json!({ "project": "p", "title": "t", "planned": true })),
         ("task.open", json!({ "task": "p-14" })),

@@ -10,6 +10,7 @@ mod deadlock;
 mod oracle;
 mod pages;
 mod places;
+mod policy;
 mod random;
 mod readiness;
 mod refusals;

@@ -7,8 +7,12 @@ use super::driver::{Driver, Fields, StoreError, Values};
 use super::rows::{Lookup, Stored};
 use super::shape::Shape;
 
-static PROJECT: Shape =
-    Shape::new("project", &["key", "name", "policy", "revision", "tasks_issued", "created_at"], 1, 1);
+static PROJECT: Shape = Shape::new(
+    "project",
+    &["key", "name", "policy", "agents_may", "revision", "tasks_issued", "created_at"],
+    1,
+    1,
+);
 static BINDING: Shape = Shape::new("binding", &["repository", "folder", "project"], 2, 2);
 static TALLY: Shape = Shape::new("tally", &["project", "queue", "count"], 2, 2);
 
@@ -29,6 +33,7 @@ impl Stored for Project {
             key: fields.parse()?,
             name: fields.text()?.to_owned(),
             policy: fields.json()?,
+            agents_may: fields.json()?,
             revision: fields.count()?,
             tasks_issued: fields.count()?,
             created_at: WallTime(fields.integer()?),
@@ -39,6 +44,7 @@ impl Stored for Project {
         values.text(self.key.as_str());
         values.text(&self.name);
         values.json(&self.policy);
+        values.json(&self.agents_may);
         values.count(self.revision);
         values.count(self.tasks_issued);
         values.integer(self.created_at.0);

@@ -7,7 +7,7 @@ use tenure_core::model::dependency::{Dependency, DependencyKind};
 use tenure_core::model::event::Receipt;
 use tenure_core::model::handle::Handle;
 use tenure_core::model::ids::{Digest, Epoch, EventNumber, Generation, ProjectKey, TaskId};
-use tenure_core::model::project::{Binding, Policy, Project, Tally};
+use tenure_core::model::project::{Binding, Policy, PolicyPart, Project, Tally};
 use tenure_core::model::session::{Principal, PrincipalKind, Served, Session};
 use tenure_core::model::task::{
     Alias, Blocker, BlockerKind, Body, Criterion, Details, Kind, Lifecycle, Priority, Queue, Rank,
@@ -32,8 +32,8 @@ fn id(number: u64) -> TaskId {
 
 pub fn project() -> Project {
     let policy = Policy { lease_ms: Some(60_000), attempts_max: Some(3), ..Policy::default() };
-    let name = "Ünïcode 家 '; DROP TABLE task; --".to_owned();
-    Project { key: key(), name, policy, revision: 7, tasks_issued: 12, created_at: WallTime(-5) }
+    let (name, agents_may) = ("Ünïcode 家 '; DROP TABLE task; --".to_owned(), vec![PolicyPart::LeaseMs]);
+    Project { key: key(), name, policy, agents_may, revision: 7, tasks_issued: 12, created_at: WallTime(-5) }
 }
 
 pub fn task(number: u64, priority: u8, ready_at: i64) -> Task {

@@ -272,8 +272,8 @@ fn check(condition: Condition, answer: &Answer, standing: Standing, way: Way, wh
             let code = answer.code();
             assert!(FENCE_REFUSALS.iter().any(|known| known.as_str() == code), "{what}");
         }
-        // Nobody holds the task.
-        Condition::HolderWhereHeld | Condition::AsksHolder => {
+        // Nobody holds the task, and nothing is changed of the policy.
+        Condition::HolderWhereHeld | Condition::AsksHolder | Condition::AllowedPart => {
             assert_eq!(of_authority(answer), None, "{what}");
         }
         Condition::OwnName if way == Way::Network => {
@@ -340,6 +340,25 @@ fn a_held_task_is_not_closed_by_others_and_its_holder_is_asked_to_stop() {
         "{}",
         cancelled.body
     );
+}
+
+#[test]
+fn agents_change_of_a_policy_what_an_operator_lets_them() {
+    let scene = Scene::begin();
+    let edit = |revision: u64, part: &Value| {
+        let input = json!({ "project": "afc", "revision": revision, "policy": part });
+        scene.ask(&entry("project.edit"), &input, Standing::Session, Way::Network)
+    };
+    let (lease, attempts) = (json!({ "lease_ms": 60_000 }), json!({ "attempts_max": 3 }));
+    assert_eq!(of_authority(&edit(1, &lease)), Some(Code::OperatorRequired));
+    let lets =
+        json!({ "project": "afc", "revision": 1, "agents_may": ["lease_ms"], "reason": "long builds" });
+    let set = scene.ask(&entry("project.policy"), &lets, Standing::Operator, Way::Network);
+    assert_eq!(set.status, 200, "{}", set.body);
+    assert_eq!(edit(2, &lease).value()["project"]["policy"]["lease_ms"], 60_000);
+    let refused = edit(3, &attempts);
+    assert_eq!(of_authority(&refused), Some(Code::OperatorRequired));
+    assert!(refused.body.contains("tenure project policy afc"), "{}", refused.body);
 }
 
 #[test]

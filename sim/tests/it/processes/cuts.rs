@@ -57,6 +57,7 @@ fn prepare(scene: &Scene, operation: &str) -> Value {
         "session.open" | "session.close" => json!({}),
         "project.create" => json!({ "key": "other" }),
         "project.edit" => json!({ "project": "afc", "revision": 1, "name": "renamed" }),
+        "project.policy" => json!({ "project": "afc", "revision": 1, "reason": "by hand" }),
         "project.bind" => json!({ "project": "afc", "repository": "example.org/a", "folder": "" }),
         "project.unbind" => {
             let place = json!({ "project": "afc", "repository": "example.org/a", "folder": "" });

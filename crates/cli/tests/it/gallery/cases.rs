@@ -4,7 +4,7 @@ use super::Case;
 use super::Effect::{self, Asks, Changes, Offline};
 
 /// What has no pictures here, and why.
-pub const TOLD_ELSEWHERE: [(&str, &str); 14] = [
+pub const TOLD_ELSEWHERE: [(&str, &str); 15] = [
     ("serve", "it is the daemon: it answers no command, and the tests of daemons look at its one line"),
     ("demo", "it plays a race whose winner differs; the process tests play it"),
     ("account bootstrap", TYPED),
@@ -17,6 +17,7 @@ pub const TOLD_ELSEWHERE: [(&str, &str); 14] = [
     ("token rotate", TYPED),
     ("token revoke", TYPED),
     ("login", "it asks a server on the network; the tests of the network do"),
+    ("project policy", TYPED),
     ("task reopen", TYPED),
     ("task force-release", TYPED),
 ];
@@ -85,7 +86,7 @@ pub const CASES: [Case; 69] = [
     case("project create", "ada", &["more", "--name", "More work"], Changes),
     case("project list", "ada", &[], Asks),
     case("project show", "ada", &["afc"], Asks),
-    case("project edit", "ada", &["afc", "--revision", "1", "--attempts-max", "9"], Changes),
+    case("project edit", "ada", &["afc", "--revision", "1", "--name", "The fleet"], Changes),
     case("project bind", "ada", &["afc", "--folder", "docs"], Changes),
     case("project unbind", "ada", &["afc"], Changes),
     case("session open", "fay", &["--capability", "docker"], Changes),

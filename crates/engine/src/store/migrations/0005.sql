@@ -23,3 +23,6 @@ CREATE TABLE token (
 -- A machine's agents are its own: nobody else comes under their names, nor into their sessions, by the network.
 ALTER TABLE principal ADD COLUMN machine TEXT;
 ALTER TABLE session ADD COLUMN machine TEXT;
+
+-- What agents may change of a project's policy is said apart from it, and nothing from the beginning.
+ALTER TABLE project ADD COLUMN agents_may TEXT NOT NULL DEFAULT '[]';
