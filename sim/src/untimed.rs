@@ -7,6 +7,7 @@ pub fn untimed(answer: &str) -> Result<Value, serde_json::Error> {
     let mut answer: Value = serde_json::from_str(answer)?;
     if let Some(fields) = answer.as_object_mut() {
         fields.remove("expires_in_ms");
+        fields.remove("window_ms");
     }
     Ok(answer)
 }

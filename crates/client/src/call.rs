@@ -13,6 +13,7 @@ use tenure_core::model::ids::EventCursor;
 use tenure_core::model::refusal::{Code, Problem, Refusal};
 use tenure_core::operation::Spec;
 use tenure_core::server_route::ServerRoute;
+use tenure_core::token::ReporterSecret;
 use tenure_core::wire;
 
 use crate::autostart::{self, Start};
@@ -22,7 +23,7 @@ use crate::pause::{Pause, Steps};
 use crate::place::{self, Place, Server};
 use crate::private;
 use crate::route::Route;
-use crate::token;
+use crate::token::{self, Token};
 use crate::transport::{Cut, Reply, Stream, Wire};
 
 /// How long one call may take, its repetitions included.
@@ -124,7 +125,7 @@ impl Client {
     }
 
     /// The same with a token that is not kept yet.
-    pub fn with_token(server: Server, token: Option<token::Token>, notice: Notice) -> Result<Self, Failure> {
+    pub fn with_token(server: Server, token: Option<Token>, notice: Notice) -> Result<Self, Failure> {
         let authorities = server.authorities.as_ref().map(|setting| Path::new(&setting.value));
         let wire = Wire::to_server(&server.url, authorities, token)?;
         let folder = server.folder.clone();
@@ -143,6 +144,11 @@ impl Client {
             fleet: OnceLock::new(),
             newest: Mutex::default(),
         }
+    }
+
+    /// The same caller as a reporter: known by this secret alone, also where a token was.
+    pub(crate) fn reporting(self, secret: &ReporterSecret) -> Self {
+        Self { wire: self.wire.known_by(Token::of_reporter(secret)), ..self }
     }
 
     /// The same caller with another way of repeating.

@@ -21,6 +21,7 @@ pub mod place;
 pub mod private;
 pub mod processes;
 pub mod remote_url;
+pub mod reporting;
 pub mod repository;
 pub mod route;
 pub mod server_url;

@@ -30,6 +30,11 @@ impl Token {
         text.trim().parse::<tenure_core::token::Token>().map(|token| Self(token.as_str().to_owned()))
     }
 
+    /// What stands in its place for a reporter.
+    pub(crate) fn of_reporter(secret: &tenure_core::token::ReporterSecret) -> Self {
+        Self(secret.as_str().to_owned())
+    }
+
     /// The value of the header that carries it.
     pub(crate) fn header(&self) -> String {
         format!("Bearer {}", self.0)

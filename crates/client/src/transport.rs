@@ -105,6 +105,11 @@ impl Wire {
         Ok(Self { agent, base: url.to_string(), token })
     }
 
+    /// The same line for a caller that is known by this.
+    pub(crate) fn known_by(self, token: Token) -> Self {
+        Self { token: Some(token), ..self }
+    }
+
     /// Sends a request and waits for its whole reply, at most so long.
     pub fn send(&self, route: &Route, headers: &[(&str, &str)], patience: Duration) -> Result<Reply, Cut> {
         whole(self.ask(route, headers, Within::Whole(patience))?)

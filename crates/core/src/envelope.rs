@@ -4,6 +4,7 @@
 use crate::model::account::{Account, PasswordHash};
 use crate::model::ids::{AttemptId, Digest, Epoch, EventCursor, OperationId, PrincipalName, SessionId};
 use crate::model::limits::Durations;
+use crate::model::reporter::Reporter;
 use crate::model::session::Session;
 use crate::model::time::Now;
 use crate::model::token::TokenRecord;
@@ -63,6 +64,8 @@ pub struct Envelope {
     /// The hash of the token that came with a request by the network; absent on the socket, where the operating system
     /// vouches for the caller. Whether it counts is judged with the operation.
     pub token: Option<Digest>,
+    /// The hash of the reporter's secret that came with the request, instead of a token and of a session.
+    pub reporter: Option<Digest>,
 }
 
 /// What a rule knows beside the state: the moment, the caller (authenticated by then) and the limits.
@@ -78,6 +81,8 @@ pub struct Call {
     pub account: Option<Account>,
     /// The token that it came with by the network.
     pub token: Option<TokenRecord>,
+    /// The reporter that renews; nobody else is known then.
+    pub reporter: Option<Reporter>,
     /// The rest of what came with the operation.
     pub envelope: Envelope,
     /// The durations in force.

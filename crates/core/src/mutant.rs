@@ -39,13 +39,25 @@ pub enum Mutant {
     ReadOnlyWrites,
     /// A token acts in the session of somebody else.
     ForeignSession,
+    /// A reporter renews beyond its window.
+    ReporterBeyondWindow,
+    /// A reporter that was ended still renews.
+    ReporterEnded,
+    /// A reporter renews an attempt that is over, or taken over.
+    ReporterAfterAttempt,
+    /// A reporter goes on although the session that made it, or its token, is over.
+    ReporterOutlives,
+    /// A reporter is known by its id alone.
+    ReporterUnproven,
+    /// A reporter's secret opens what everybody may ask.
+    ReporterReads,
     /// A blocker that was resolved where it comes from is open where it is imported.
     ImportUnresolves,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 23] = [
         Self::NoFence,
         Self::AliveAtDeadline,
         Self::ClaimUnready,
@@ -63,6 +75,22 @@ impl Mutant {
         Self::ExpiredToken,
         Self::ReadOnlyWrites,
         Self::ForeignSession,
+        Self::ReporterBeyondWindow,
+        Self::ReporterEnded,
+        Self::ReporterAfterAttempt,
+        Self::ReporterOutlives,
+        Self::ReporterUnproven,
+        Self::ReporterReads,
+    ];
+
+    /// Those that only a reporter can notice.
+    pub const OF_REPORTERS: [Self; 6] = [
+        Self::ReporterBeyondWindow,
+        Self::ReporterEnded,
+        Self::ReporterAfterAttempt,
+        Self::ReporterOutlives,
+        Self::ReporterUnproven,
+        Self::ReporterReads,
     ];
 
     /// Those that only somebody on the network can notice.

@@ -1,7 +1,8 @@
 //! The text of a token: what kind it is of, chance, and a checksum, so that one that was cut or mistyped is told apart from
 //! one that nobody has, and a scanner for secrets knows it. The coordinator keeps its hash alone.
 //!
-//! `tnr_KIND_` is followed by 30 letters and digits of chance, and by 6 that are the CRC-32 of all before them.
+//! `tnr_KIND_` is followed by 30 letters and digits of chance, and by 6 that are the CRC-32 of all before them. The secret
+//! of a reporter is written in the same way and is no token: it stands for one attempt, and for nobody.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +21,8 @@ text_enum! {
     }
 }
 
+/// What stands in the place of the kind in a reporter's secret.
+const REPORTER: &str = "reporter";
 const CHANCE: usize = 30;
 const CHECKSUM: usize = 6;
 /// The digits of a number to the base 62, the smallest first.
@@ -36,9 +39,7 @@ impl Token {
     /// The token that these random bytes are.
     #[must_use]
     pub fn of(kind: TokenKind, random: [u8; 32]) -> Self {
-        let text = format!("tnr_{kind}_{}", digits(&mut random.to_vec(), CHANCE));
-        let checksum = checksum(&text);
-        Self { kind, text: text + &checksum }
+        Self { kind, text: spell(kind.as_str(), random) }
     }
 
     /// Whom it is for, as its text says. What it may do is what the coordinator knows of its hash.
@@ -65,19 +66,11 @@ impl FromStr for Token {
 
     /// Reads a token. What is wrong is told without a part of it.
     fn from_str(text: &str) -> Result<Self, String> {
-        let malformed = || "not a token (tnr_, its kind, 36 letters and digits)".to_owned();
-        let (kind, rest) =
-            text.strip_prefix("tnr_").and_then(|rest| rest.split_once('_')).ok_or_else(malformed)?;
-        let kind = kind.parse().map_err(|_| malformed())?;
-        if rest.len() != CHANCE + CHECKSUM || !rest.bytes().all(|byte| DIGITS.contains(&byte)) {
-            return Err(malformed());
+        let kind = read(text)?;
+        if kind == REPORTER {
+            return Err("the secret of a reporter, which renews one attempt and is no token".to_owned());
         }
-        let (before, checksum_given) = text.split_at(text.len() - CHECKSUM);
-        if checksum(before) == checksum_given {
-            Ok(Self { kind, text: text.to_owned() })
-        } else {
-            Err("a token that was mistyped or cut: its checksum does not fit".to_owned())
-        }
+        Ok(Self { kind: kind.parse().map_err(|_| malformed())?, text: text.to_owned() })
     }
 }
 
@@ -85,6 +78,71 @@ impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Token({}, …)", self.kind)
     }
+}
+
+/// The secret of a reporter, for the helper that renews with it. It does not print itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ReporterSecret(String);
+
+impl ReporterSecret {
+    /// The secret that these random bytes are.
+    #[must_use]
+    pub fn of(random: [u8; 32]) -> Self {
+        Self(spell(REPORTER, random))
+    }
+
+    /// The text, for the header that carries it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What the coordinator keeps.
+    #[must_use]
+    pub fn hash(&self) -> Digest {
+        digest("tenure reporter v1", &[self.0.as_bytes()])
+    }
+}
+
+impl FromStr for ReporterSecret {
+    type Err = String;
+
+    /// Reads a reporter's secret. What is wrong is told without a part of it.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if read(text)? == REPORTER { Ok(Self(text.to_owned())) } else { Err(malformed()) }
+    }
+}
+
+impl fmt::Debug for ReporterSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReporterSecret(…)")
+    }
+}
+
+/// The text of a secret of this kind that these random bytes are.
+fn spell(kind: &str, random: [u8; 32]) -> String {
+    let text = format!("tnr_{kind}_{}", digits(&mut random.to_vec(), CHANCE));
+    let checksum = checksum(&text);
+    text + &checksum
+}
+
+/// The kind of a whole secret, whose checksum fits.
+fn read(text: &str) -> Result<&str, String> {
+    let (kind, rest) =
+        text.strip_prefix("tnr_").and_then(|rest| rest.split_once('_')).ok_or_else(malformed)?;
+    if rest.len() != CHANCE + CHECKSUM || !rest.bytes().all(|byte| DIGITS.contains(&byte)) {
+        return Err(malformed());
+    }
+    let (before, given) = text.split_at(text.len() - CHECKSUM);
+    if checksum(before) == given {
+        Ok(kind)
+    } else {
+        Err("a token that was mistyped or cut: its checksum does not fit".to_owned())
+    }
+}
+
+fn malformed() -> String {
+    "not a token (tnr_, its kind, 36 letters and digits)".to_owned()
 }
 
 fn checksum(text: &str) -> String {
@@ -140,6 +198,22 @@ mod tests {
         let (one, other) = (Token::of(TokenKind::Agent, [1; 32]), Token::of(TokenKind::Agent, [2; 32]));
         assert_ne!(one.hash(), other.hash());
         assert_eq!(format!("{one:?}"), "Token(agent, …)");
+    }
+
+    #[test]
+    fn a_reporters_secret_is_no_token_and_no_token_is_one() {
+        let secret = ReporterSecret::of([9; 32]);
+        assert_eq!(secret.as_str().parse(), Ok(secret.clone()));
+        let wrong = secret.as_str().parse::<Token>().expect_err("it is no token");
+        assert!(wrong.contains("is no token") && !wrong.contains(&secret.as_str()[13..]), "{wrong}");
+        let token = Token::of(TokenKind::Agent, [9; 32]);
+        assert!(token.as_str().parse::<ReporterSecret>().is_err());
+        assert!(
+            secret.as_str()[..secret.as_str().len() - 1].parse::<ReporterSecret>().is_err(),
+            "it was cut"
+        );
+        assert_ne!(secret.hash(), token.hash());
+        assert_eq!(format!("{secret:?}"), "ReporterSecret(…)");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use tenure_core::envelope::{Authentication, Call, Envelope};
 use tenure_core::model::account::Role;
-use tenure_core::model::ids::{Digest, OperationId, PrincipalName, TokenId};
+use tenure_core::model::ids::{Digest, OperationId, PrincipalName, ReporterId, TokenId};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::mutant::Mutant;
 use tenure_core::operation::catalog::AnyOperation;
@@ -20,7 +20,8 @@ pub fn caller_needs(call: &Call) -> Vec<Need> {
         Some(Authentication::Console) | None => None,
     };
     let token = call.envelope.token.as_ref().map(|hash| Need::Token(TokenId::of(hash)));
-    session.chain(person).chain(token).collect()
+    let reporter = call.envelope.reporter.as_ref().map(|hash| Need::Reporter(ReporterId::of(hash)));
+    session.chain(person).chain(token).chain(reporter).collect()
 }
 
 /// Judges the caller and puts its session into the call. A closed session is let through only to hear again what
@@ -42,6 +43,7 @@ pub fn admit(
         return Err(Refusal::restored("the session of this request", epoch.0, call.epoch.0));
     }
     token(set, call, &spec)?;
+    reporter(set, call, &spec)?;
     match spec.access {
         // Everybody may ask, and whoever brings a session is known by it.
         Access::Anyone if spec.effect == Effect::Read => {
@@ -49,6 +51,8 @@ pub fn admit(
             Ok(())
         }
         Access::Anyone | Access::Coordinator => Ok(()),
+        // It is known by now.
+        Access::Reporter => Ok(()),
         Access::Session => session(set, call, replay),
         Access::Person | Access::Operator | Access::Administrator => person(set, call, &spec, replay),
         Access::Console if call.envelope.authentication == Some(Authentication::Console) => Ok(()),
@@ -81,6 +85,39 @@ fn unknown_token() -> Refusal {
     Refusal::new(Code::Unauthenticated, "the token is not known here, was revoked, or is over").next(
         "show this to your human: an administrator of this fleet makes another with `tenure token create`",
     )
+}
+
+/// Judges the reporter of a request, and puts it into the call. Whether it may still renew is the rule's to say; that it opens
+/// nothing else is said here, for every operation. What a reporter was answered it hears again, as a closed session does.
+fn reporter(set: &WorkingSet, call: &mut Call, spec: &Spec) -> Result<(), Refusal> {
+    call.reporter = None;
+    let Some(hash) = &call.envelope.reporter else {
+        return match spec.access {
+            Access::Reporter => Err(unknown_reporter()),
+            Access::Anyone
+            | Access::Session
+            | Access::Person
+            | Access::Operator
+            | Access::Administrator
+            | Access::Console
+            | Access::Coordinator => Ok(()),
+        };
+    };
+    let found = set.reporters.get(&ReporterId::of(hash)).flatten();
+    let found = found.filter(|found| equal(&found.hash, hash) || Mutant::ReporterUnproven.is_on());
+    let found = found.ok_or_else(unknown_reporter)?;
+    if spec.access != Access::Reporter && !Mutant::ReporterReads.is_on() {
+        let detail = format!("`{}` is not for the reporter {}, which renews one lease", spec.name, found.id);
+        return Err(Refusal::new(Code::ReporterLimited, detail));
+    }
+    call.reporter = Some(found.clone());
+    Ok(())
+}
+
+/// Whoever has no secret of a reporter hears only that.
+fn unknown_reporter() -> Refusal {
+    Refusal::new(Code::Unauthenticated, "the request carries no secret of a reporter that is known here")
+        .next("renew as the session that holds the task: `tenure heartbeat TASK`")
 }
 
 /// Judges the person by the account as it is now. A password that was compared before the account got another one counts
@@ -157,7 +194,8 @@ pub fn receipt_key(operation: &AnyOperation, call: &Call) -> Option<(PrincipalNa
     } else if let AnyOperation::BootstrapAccount(bootstrap) = operation {
         Some(&bootstrap.name)
     } else {
-        person.or(call.session.as_ref().map(|session| &session.principal))
+        let session = call.session.as_ref().map(|session| &session.principal);
+        person.or(session).or(call.reporter.as_ref().map(|reporter| &reporter.principal))
     };
     Some((principal?.clone(), call.envelope.operation_id.clone()?))
 }

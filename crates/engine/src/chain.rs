@@ -8,7 +8,9 @@ use std::str::FromStr;
 use serde_json::Value;
 use tenure_core::model::account::Account;
 use tenure_core::model::event::{Event, EventKind, Receipt, chain_hash};
-use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName, TokenId};
+use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName};
+use tenure_core::model::ids::{ReporterId, TokenId};
+use tenure_core::model::reporter::Reporter;
 use tenure_core::model::token::TokenRecord;
 use tenure_core::working_set::receipt_digest;
 use tenure_core::working_set::table::Table;
@@ -17,7 +19,7 @@ use crate::store::driver::{Driver, StoreError};
 use crate::store::event::{EventRow, rows_after};
 use crate::store::{fleet, receipt, rows};
 
-/// The first schema that has accounts and tokens.
+/// The first schema that has accounts, tokens and reporters.
 const ACCOUNTS_SINCE: u32 = 5;
 /// How many events are looked at at once.
 const EVENTS: u32 = 1_000;
@@ -69,6 +71,10 @@ pub enum FlawKind {
     Token,
     /// It is the last one, and there is a token that none tells of.
     UntoldToken,
+    /// The reporter that it tells of is not as it left it.
+    Reporter,
+    /// It is the last one, and there is a reporter that none tells of.
+    UntoldReporter,
     /// It was noted elsewhere, and the record ends before it.
     Cut,
     /// It was noted elsewhere, and a restore has left it behind.
@@ -92,6 +98,8 @@ impl FlawKind {
             Self::UntoldAccount => "untold_account",
             Self::Token => "token",
             Self::UntoldToken => "untold_token",
+            Self::Reporter => "reporter",
+            Self::UntoldReporter => "untold_reporter",
             Self::Cut => "cut",
             Self::LeftBehind => "left_behind",
             Self::Rewritten => "rewritten",
@@ -116,6 +124,12 @@ impl fmt::Display for Flaw {
             FlawKind::Token => write!(f, "the token that event {event} tells of was altered or removed"),
             FlawKind::UntoldToken => {
                 write!(f, "up to event {event} none tells of a token that is there")
+            }
+            FlawKind::Reporter => {
+                write!(f, "the reporter that event {event} tells of was altered or removed")
+            }
+            FlawKind::UntoldReporter => {
+                write!(f, "up to event {event} none tells of a reporter that is there")
             }
             FlawKind::Cut => write!(f, "event {event} was noted elsewhere, and the record ends before it"),
             FlawKind::LeftBehind => {
@@ -275,11 +289,12 @@ fn follows(
     Ok(event.epoch)
 }
 
-/// What events tell of accounts and tokens: the last one about each, and the digest of the row that it left.
+/// What events tell of accounts, tokens and reporters: the last one about each, and the digest of the row that it left.
 #[derive(Default)]
 struct Told {
     accounts: BTreeMap<PrincipalName, (EventNumber, Digest)>,
     tokens: BTreeMap<TokenId, (EventNumber, Digest)>,
+    reporters: BTreeMap<ReporterId, (EventNumber, Digest)>,
 }
 
 impl Told {
@@ -299,6 +314,10 @@ impl Told {
                 self.tokens.insert(id, (number, row));
             }
         }
+        if matches!(event.kind, EventKind::ReporterCreated | EventKind::ReporterEnded) {
+            let (id, row) = named(&event.data, "reporter").ok_or(FlawKind::Reporter)?;
+            self.reporters.insert(id, (number, row));
+        }
         Ok(())
     }
 }
@@ -309,18 +328,21 @@ fn named<K: FromStr>(data: &Value, field: &str) -> Option<(K, Digest)> {
     Some((text(field)?.parse().ok()?, text("row")?.parse().ok()?))
 }
 
-/// Compares accounts and tokens with what events tell of them.
+/// Compares accounts, tokens and reporters with what events tell of them.
 fn compare(driver: &mut dyn Driver, told: Told, last: EventNumber) -> Result<Option<Flaw>, StoreError> {
-    let Told { mut accounts, mut tokens } = told;
-    let (mut account, mut token) = (Compared::default(), Compared::default());
+    let Told { mut accounts, mut tokens, mut reporters } = told;
+    let (mut account, mut token, mut reporter) = <(Compared, Compared, Compared)>::default();
     if driver.schema()? >= ACCOUNTS_SINCE {
         rows::each(driver, &mut |row: &Account| account.see(accounts.remove(&row.name), row.digest()))?;
         rows::each(driver, &mut |row: &TokenRecord| token.see(tokens.remove(&row.id), row.digest()))?;
+        rows::each(driver, &mut |row: &Reporter| reporter.see(reporters.remove(&row.id), row.digest()))?;
     }
     account.wrong.extend(accounts.into_values().map(|(event, _)| event));
     token.wrong.extend(tokens.into_values().map(|(event, _)| event));
+    reporter.wrong.extend(reporters.into_values().map(|(event, _)| event));
     let altered = account.flaw(last, (FlawKind::Account, FlawKind::UntoldAccount));
-    Ok(altered.or(token.flaw(last, (FlawKind::Token, FlawKind::UntoldToken))))
+    let altered = altered.or(token.flaw(last, (FlawKind::Token, FlawKind::UntoldToken)));
+    Ok(altered.or(reporter.flaw(last, (FlawKind::Reporter, FlawKind::UntoldReporter))))
 }
 
 /// What became of comparing rows of a kind.

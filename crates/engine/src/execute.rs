@@ -163,6 +163,7 @@ fn found(driver: &mut dyn Driver, id: String, wall: WallTime) -> Result<Fleet, S
         session: None,
         account: None,
         token: None,
+        reporter: None,
         envelope: Envelope::default(),
         durations: Durations::default(),
     };
@@ -243,6 +244,7 @@ fn first_needs(command: &Command, now: Now, durations: Durations) -> Vec<Need> {
         session: None,
         account: None,
         token: None,
+        reporter: None,
         envelope,
         durations,
     };
@@ -250,7 +252,16 @@ fn first_needs(command: &Command, now: Now, durations: Durations) -> Vec<Need> {
 }
 
 fn new_call(set: &WorkingSet, envelope: Envelope, now: Now, durations: Durations) -> Call {
-    Call { now, epoch: set.fleet.epoch, session: None, account: None, token: None, envelope, durations }
+    Call {
+        now,
+        epoch: set.fleet.epoch,
+        session: None,
+        account: None,
+        token: None,
+        reporter: None,
+        envelope,
+        durations,
+    }
 }
 
 fn decide_all<S: Store + ?Sized>(

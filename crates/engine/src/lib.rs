@@ -35,8 +35,11 @@ use std::time::Duration;
 use tenure_core::envelope::Envelope;
 use tenure_core::model::account::Account;
 use tenure_core::model::backup::Manifest;
-use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, PrincipalName, ProjectKey, TokenId};
+use tenure_core::model::ids::{
+    Anchor, Digest, Epoch, EventNumber, PrincipalName, ProjectKey, ReporterId, TokenId,
+};
 use tenure_core::model::limits::Durations;
+use tenure_core::model::reporter::Reporter;
 use tenure_core::model::time::{FleetTime, WallTime};
 use tenure_core::model::token::TokenRecord;
 use tenure_core::operation::catalog::AnyOperation;
@@ -213,6 +216,14 @@ impl Engine {
         let found: Option<TokenRecord> =
             self.open.readers.ask(|driver, _| store::rows::one(driver, &store::token::BY_ID, &id))?;
         Ok(found.is_some_and(|found| admission::equal(&found.hash, hash) && found.counts(wall)))
+    }
+
+    /// Whether the secret of this hash is a reporter's. What it may still do is judged with each renewal.
+    pub fn knows_reporter(&self, hash: &Digest) -> Result<bool, StoreError> {
+        let id = ReporterId::of(hash);
+        let found: Option<Reporter> =
+            self.open.readers.ask(|driver, _| store::rows::one(driver, &store::reporter::BY_ID, &id))?;
+        Ok(found.is_some_and(|found| admission::equal(&found.hash, hash)))
     }
 
     /// Whether anybody can make accounts: an administrator that is not disabled.

@@ -39,6 +39,7 @@ pub(crate) fn begin_epoch<S: Store + ?Sized>(
         session: None,
         account: None,
         token: None,
+        reporter: None,
         envelope: Envelope::default(),
         durations: Durations::default(),
     };

@@ -74,6 +74,15 @@ const fn deed(operation: &'static str, weights: [u64; 3], input: fn(&Scene<'_>) 
 const DEEDS: &[Deed] = &[
     deed("checkpoint", [28, 0, 0], |it| it.on_task(json!({ "text": it.text }))),
     deed("note", [8, 8, 0], |it| it.on_task(json!({ "text": it.text }))),
+    deed("reporter.create", [3, 0, 0], |it| {
+        // What a reporter is called by is the beginning of the hash.
+        let hash = format!("{:012x}{:052x}", it.number, 0);
+        it.on_task(json!({ "hash": hash, "watches": it.text, "window_ms": 60_000 }))
+    }),
+    deed("reporter.revoke", [9, 0, 0], |it| {
+        let attempt = it.seen.attempt.as_ref()?;
+        it.on_task(json!({})).filter(|_| attempt.reporter.as_ref().is_some_and(|one| one.window_ms > 0))
+    }),
     deed("release", [4, 0, 0], |it| it.on_task(json!({ "note": it.text }))),
     deed("handoff", [3, 0, 0], |it| it.on_task(json!({ "text": it.text }))),
     deed("handoff", [3, 0, 0], |it| it.on_task(json!({ "text": it.text, "to": it.colleague }))),
@@ -111,7 +120,7 @@ const DEEDS: &[Deed] = &[
     deed("task.defer", [1, 4, 0], |it| {
         it.on_task(json!({ "reason": it.text, "until": it.soon() })).filter(|_| !it.is_over())
     }),
-    deed("task.resume", [0, 12, 0], |it| {
+    deed("task.resume", [0, 36, 0], |it| {
         it.on_task(json!({})).filter(|_| it.seen.status == Status::Deferred)
     }),
     deed("task.archive", [0, 2, 0], |it| it.on_task(json!({})).filter(|_| it.is_over())),

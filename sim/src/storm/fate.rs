@@ -145,6 +145,8 @@ impl Fate {
             | EventKind::CheckpointRecorded
             | EventKind::DispositionRecorded
             | EventKind::TaskReconciled
+            | EventKind::ReporterCreated
+            | EventKind::ReporterEnded
             | EventKind::CancelRequested => return Err(format!("P3: of no attempt: {event:?}")),
             EventKind::TaskReopened => return Err(format!("nobody may reopen: {event:?}")),
         }
@@ -202,6 +204,8 @@ impl Fate {
             | EventKind::NoteRecorded
             | EventKind::CheckpointRecorded
             | EventKind::DispositionRecorded
+            | EventKind::ReporterCreated
+            | EventKind::ReporterEnded
             | EventKind::TaskReconciled => self.write(event, attempt)?,
             other => return Err(format!("an attempt knows nothing of {other}: {event:?}")),
         }

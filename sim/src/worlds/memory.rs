@@ -10,6 +10,7 @@ use tenure_core::model::dependency::Dependency;
 use tenure_core::model::event::{EventKind, Fleet, Receipt};
 use tenure_core::model::ids::{Digest, Epoch, EventNumber};
 use tenure_core::model::project::{Binding, Project, Tally};
+use tenure_core::model::reporter::Reporter;
 use tenure_core::model::session::{Principal, Served, Session};
 use tenure_core::model::task::{Alias, Blocker, Body, Rank, Task};
 use tenure_core::model::time::{FleetTime, Now, WallTime};
@@ -44,6 +45,8 @@ pub struct Rows {
     pub accounts: Shelf<Account>,
     /// Tokens of agents and machines.
     pub tokens: Shelf<TokenRecord>,
+    /// Reporters.
+    pub reporters: Shelf<Reporter>,
     /// Sessions.
     pub sessions: Shelf<Session>,
     /// When sessions claimed where.
@@ -91,6 +94,7 @@ impl Rows {
             principals: Shelf::<Principal>::default(),
             accounts: Shelf::<Account>::default(),
             tokens: Shelf::<TokenRecord>::default(),
+            reporters: Shelf::<Reporter>::default(),
             sessions: Shelf::<Session>::default(),
             served: Shelf::<Served>::default(),
             tasks: Shelf::<Task>::default(),
@@ -250,7 +254,8 @@ impl Store for Memory<'_> {
             aliases,
             dependencies,
             blockers,
-            attempts
+            attempts,
+            reporters
         );
         rows.fleet = set.fleet.clone();
         if flaw == Some(Flaw::ReceiptOutside) {
@@ -304,6 +309,7 @@ fn load(rows: &Rows, set: &mut WorkingSet, need: Need, now: Now) {
         Need::Principal(name) => by_key(&mut set.principals, &rows.principals, name),
         Need::Account(name) => by_key(&mut set.accounts, &rows.accounts, name),
         Need::Token(id) => by_key(&mut set.tokens, &rows.tokens, id),
+        Need::Reporter(id) => by_key(&mut set.reporters, &rows.reporters, id),
         Need::Administrators => {
             by_index(&mut set.accounts, &rows.accounts, EnabledIn(Role::Administrator));
         }

@@ -42,7 +42,9 @@ impl Mistake {
     #[must_use]
     pub fn all() -> Vec<Self> {
         let flaws = [Flaw::ClockBeforeLock, Flaw::ReceiptOutside, Flaw::TimeNotCommitted];
-        let elsewhere = [&Mutant::OF_PASSAGES[..], &Mutant::OF_ACCOUNTS, &Mutant::OF_TOKENS].concat();
+        let elsewhere =
+            [&Mutant::OF_PASSAGES[..], &Mutant::OF_ACCOUNTS, &Mutant::OF_TOKENS, &Mutant::OF_REPORTERS]
+                .concat();
         let rules = Mutant::ALL.into_iter().filter(|mutant| !elsewhere.contains(mutant));
         rules.map(Self::Rule).chain(flaws.map(Self::Store)).collect()
     }

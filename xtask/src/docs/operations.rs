@@ -131,6 +131,7 @@ fn access(access: Access) -> &'static str {
         Access::Person => "a person with an account, by its password",
         Access::Operator => "a person with the role operator, by the account's password",
         Access::Administrator => "a person with the role administrator, by the account's password",
+        Access::Reporter => "a reporter, by the secret that its holder drew",
         Access::Console => "whoever read the one-time secret that the server printed on its console",
         Access::Coordinator => "the coordinator itself",
     }

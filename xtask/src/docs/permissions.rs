@@ -8,7 +8,8 @@ use tenure_core::server_route::{Reach, ServerRoute};
 use super::{GENERATED, table};
 
 /// The refusals of the table, as its cells tell them.
-const WHY_NOT: [(Code, &str); 5] = [
+const WHY_NOT: [(Code, &str); 6] = [
+    (Code::ReporterLimited, "renews only"),
     (Code::Unauthenticated, "unknown"),
     (Code::TokenReadOnly, "only asks"),
     (Code::SessionRequired, "no session"),

@@ -37,6 +37,7 @@ const fn needs(standing: Standing) -> &'static str {
     match standing {
         Standing::Stranger | Standing::Reader | Standing::Caller => "needs a token that may change things",
         Standing::Session => "needs a session: set TENURE_SESSION to a name of your own",
+        Standing::Reporter => "needs the secret of a reporter",
         Standing::Member => "needs a person's password",
         Standing::Operator => "needs an operator's password",
         Standing::Administrator => "needs an administrator's password",

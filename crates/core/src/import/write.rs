@@ -167,6 +167,7 @@ impl Writer<'_> {
             disposition: None,
             cancel_requested: false,
             ended_at: Some(now),
+            reporter: None,
         });
     }
 

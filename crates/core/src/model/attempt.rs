@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ids::{AttemptId, Digest, EventNumber, Generation, OperationId, PrincipalName, SessionId, TaskId};
+use super::ids::{
+    AttemptId, Digest, EventNumber, Generation, OperationId, PrincipalName, ReporterId, SessionId, TaskId,
+};
 use super::text_enum::text_enum;
 use super::time::{FleetTime, WallTime};
 
@@ -94,6 +96,8 @@ pub struct Attempt {
     pub cancel_requested: bool,
     /// When it ended.
     pub ended_at: Option<FleetTime>,
+    /// The reporter that was made for it last.
+    pub reporter: Option<ReporterId>,
 }
 
 impl Attempt {

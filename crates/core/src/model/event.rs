@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ids::{
-    AttemptId, Digest, Epoch, EventCursor, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId,
-    TaskId,
+    AttemptId, Digest, Epoch, EventCursor, EventNumber, OperationId, PrincipalName, ProjectKey, ReporterId,
+    SessionId, TaskId,
 };
 use super::limits::RECEIPT_MS;
 use super::text_enum::text_enum;
@@ -97,6 +97,10 @@ text_enum! {
         TokenRotated = "token_rotated",
         /// A token was taken back.
         TokenRevoked = "token_revoked",
+        /// The holder let a helper renew the lease within a window.
+        ReporterCreated = "reporter_created",
+        /// A reporter was ended before its window was.
+        ReporterEnded = "reporter_ended",
         /// A file of another tracker was imported.
         ImportApplied = "import_applied",
     }
@@ -111,6 +115,9 @@ pub struct Actor {
     /// The machine that it acted from, as that machine's token says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<PrincipalName>,
+    /// The reporter that acted for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reporter: Option<ReporterId>,
     /// Its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,

@@ -140,6 +140,21 @@ impl TokenId {
     }
 }
 
+checked_text!(
+    /// What names a reporter without showing its secret: the first 12 hexadecimal digits of the secret's hash.
+    ReporterId,
+    |t| is_hex(t, 12),
+    "a reporter's id (12 lower-case hexadecimal digits)"
+);
+
+impl ReporterId {
+    /// The id of the reporter whose secret has this hash.
+    #[must_use]
+    pub fn of(hash: &Digest) -> Self {
+        Self(hash.to_string()[..12].to_owned())
+    }
+}
+
 /// A task's id: its project's key and its number there, e.g. `afc-12`. A number is never issued twice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 #[schemars(with = "String")]

@@ -46,6 +46,10 @@ pub const TOKEN_MS_MIN: i64 = 60_000;
 pub const TOKEN_MS_MAX: i64 = 366 * 24 * 60 * 60 * 1000;
 /// How long a replaced token may go on beside the one that follows it, in milliseconds: a day.
 pub const TOKEN_OVERLAP_MS_MAX: i64 = 24 * 60 * 60 * 1000;
+/// Shortest window of a reporter, in milliseconds.
+pub const REPORTER_MS_MIN: i64 = 1_000;
+/// Longest window of a reporter, in milliseconds: an hour. Whoever still holds the task can declare another one.
+pub const REPORTER_MS_MAX: i64 = 60 * 60 * 1000;
 /// Longest query of a search, in bytes.
 pub const QUERY_BYTES: usize = 1024;
 /// Most words and phrases of one query.

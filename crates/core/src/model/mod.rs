@@ -14,6 +14,7 @@ pub mod ids;
 pub mod limits;
 pub mod project;
 pub mod refusal;
+pub mod reporter;
 pub mod session;
 pub mod status;
 pub mod task;

@@ -124,6 +124,9 @@ codes! {
     EncryptionRequired = "encryption_required", 403, 5, false,
         "A password came over a connection that others can read.",
         "Use a URL with https://, or the server's own machine; and set another password if somebody may have read along.";
+    ReporterLimited = "reporter_limited", 403, 5, false,
+        "A reporter's secret renews the lease of one attempt and opens nothing else.",
+        "Ask as the session that holds the task, or with a token.";
     HostRefused = "host_refused", 421, 5, false,
         "The request names a host that this server does not answer to.",
         "Use a name that the server goes by, or let whoever runs it add this one: `tenure serve --host NAME`.";
@@ -139,6 +142,9 @@ codes! {
     Superseded = "superseded", 409, 6, false,
         "The attempt is over or another claim has followed it.",
         "Stop, reconcile: read the task's history and take the result that stands.";
+    ReporterEnded = "reporter_ended", 409, 6, false,
+        "The reporter was ended, or the window that its holder declared is over.",
+        "Stop renewing: the holder renews by itself, or declares another window while it still holds the task.";
     EpochChanged = "epoch_changed", 409, 6, false,
         "The fleet was restored or copied since this was handed out.",
         "Reconcile: keep your work, read the present state (`tenure show TASK`), and claim anew what is still to do.";

@@ -33,6 +33,7 @@ macro_rules! with_operations {
             record::ListEvents, record::History, record::Statistics, digest::TellDigest,
             account::BootstrapAccount, account::CreateAccount, account::ListAccounts, account::EditAccount,
             account::SetPassword, account::RehashPassword, account::RecordAuthentications,
+            reporter::CreateReporter, reporter::RevokeReporter, reporter::RenewLease, reporter::EndReporter,
             token::CreateToken, token::ListTokens, token::RotateToken, token::RevokeToken, whoami::WhoAmI,
             record::PreviewImport, record::ApplyImport, record::RecordOverdue,
             #[cfg(feature = "dummy-operation")] dummy::Echo,

@@ -43,6 +43,8 @@ fn field(operation: &str, name: &str) -> Value {
         (_, "disposition") => json!("resume"),
         (_, "repositories") => json!(["github.com/example/afc"]),
         (_, "repository") => json!("github.com/example/afc"),
+        (_, "watches") => json!("cargo test"),
+        (_, "window_ms") => json!(2_700_000),
         (_, "alias") => json!("bd-1"),
         (_, "title") => json!("Read the configuration"),
         (_, "query") => json!("configuration"),

@@ -18,6 +18,7 @@ pub mod permission;
 pub mod project;
 pub mod queue;
 pub mod record;
+pub mod reporter;
 pub mod search;
 pub mod session;
 pub mod task;
@@ -87,6 +88,8 @@ pub enum Access {
     Operator,
     /// The same, and the account is an administrator's.
     Administrator,
+    /// A reporter, by the secret that its holder drew.
+    Reporter,
     /// Whoever read the one-time secret that the server printed on its console.
     Console,
     /// The coordinator itself, in the background. It has no route and is on no surface.
@@ -101,7 +104,7 @@ impl Access {
             Self::Person => Some(Role::Member),
             Self::Operator => Some(Role::Operator),
             Self::Administrator => Some(Role::Administrator),
-            Self::Anyone | Self::Session | Self::Console | Self::Coordinator => None,
+            Self::Anyone | Self::Session | Self::Reporter | Self::Console | Self::Coordinator => None,
         }
     }
 
@@ -161,6 +164,15 @@ pub const SESSION_REFUSALS: &[Code] =
 /// Refusals that any operation of a person can return.
 pub const PERSON_REFUSALS: &[Code] =
     &[Code::OperatorRequired, Code::AuthenticationFailed, Code::RateLimited, Code::Overloaded];
+/// Refusals that any operation of a reporter can return.
+pub const REPORTER_REFUSALS: &[Code] = &[
+    Code::ReporterEnded,
+    Code::LeaseExpired,
+    Code::Superseded,
+    Code::SessionClosed,
+    Code::EpochChanged,
+    Code::Unauthenticated,
+];
 /// Refusals that any question can return, of which event it must not be older than.
 pub const READ_REFUSALS: &[Code] = &[Code::Behind, Code::EpochChanged];
 /// Refusals that any write can return.
@@ -189,6 +201,11 @@ impl Spec {
         }
         if self.access.is_authenticated() {
             codes.extend(PERSON_REFUSALS);
+        }
+        if self.access == Access::Reporter {
+            codes.extend(REPORTER_REFUSALS);
+        } else {
+            codes.push(Code::ReporterLimited);
         }
         // A token is judged with the operation as well, where it has just been revoked.
         codes.push(Code::Unauthenticated);

@@ -19,6 +19,8 @@ text_enum! {
         Caller = "caller",
         /// The same, as an agent in a session of its own.
         Session = "session",
+        /// A helper that renews one attempt, by the secret that was made for that.
+        Reporter = "reporter",
         /// A person whose account is a member's.
         Member = "member",
         /// A person whose account is an operator's.
@@ -49,6 +51,7 @@ impl Standing {
             Self::Reader => "by the network, with a token that only asks",
             Self::Caller => "on the server's own machine, or by the network with a token",
             Self::Session => "the same, as an agent in a session of its own",
+            Self::Reporter => "a helper that renews one attempt, by the secret that was made for that",
             Self::Member => "a person whose account is a member's",
             Self::Operator => "a person whose account is an operator's",
             Self::Administrator => "a person whose account is an administrator's",
@@ -62,7 +65,9 @@ impl Standing {
             Self::Member => Some(Role::Member),
             Self::Operator => Some(Role::Operator),
             Self::Administrator => Some(Role::Administrator),
-            Self::Stranger | Self::Reader | Self::Caller | Self::Session | Self::Console => None,
+            Self::Stranger | Self::Reader | Self::Caller | Self::Session | Self::Reporter | Self::Console => {
+                None
+            }
         }
     }
 }
@@ -116,11 +121,13 @@ pub enum Permission {
 pub fn permission(spec: &Spec, standing: Standing) -> Permission {
     let is_refused = match (spec.access, standing) {
         (_, Standing::Stranger) => Some(Code::Unauthenticated),
-        (Access::Console, Standing::Console) => None,
+        (Access::Reporter, Standing::Reporter) | (Access::Console, Standing::Console) => None,
+        (_, Standing::Reporter) => Some(Code::ReporterLimited),
         (Access::Console, _) => Some(Code::AuthenticationFailed),
         (_, Standing::Reader) if spec.effect != Effect::Read => Some(Code::TokenReadOnly),
         (Access::Anyone, _) | (Access::Session, Standing::Session) => None,
         (Access::Session, _) => Some(Code::SessionRequired),
+        (Access::Reporter, _) => Some(Code::Unauthenticated),
         (Access::Person | Access::Operator | Access::Administrator, _) => {
             let is_enough = match (standing.role(), spec.access.role()) {
                 (Some(role), Some(needed)) => role.includes(needed),
@@ -168,9 +175,20 @@ mod tests {
 
     #[test]
     fn a_question_is_for_everybody_who_is_known() {
-        let [stranger, known @ ..] = &cells("task.show")[..] else { panic!("no cells") };
-        assert_eq!(*stranger, Permission::Refused(Code::Unauthenticated));
-        assert!(known.iter().all(|cell| *cell == Permission::Granted), "{known:?}");
+        for (standing, cell) in Standing::ALL.iter().zip(cells("task.show")) {
+            let expected = match standing {
+                Standing::Stranger => Permission::Refused(Code::Unauthenticated),
+                Standing::Reporter => Permission::Refused(Code::ReporterLimited),
+                Standing::Reader
+                | Standing::Caller
+                | Standing::Session
+                | Standing::Member
+                | Standing::Operator
+                | Standing::Administrator
+                | Standing::Console => Permission::Granted,
+            };
+            assert_eq!(cell, expected, "{standing}");
+        }
     }
 
     #[test]
@@ -182,23 +200,27 @@ mod tests {
             cells[0] = Refused(Code::Unauthenticated);
             cells[1] = Refused(Code::TokenReadOnly);
             cells[3] = session;
+            cells[4] = Refused(Code::ReporterLimited);
             cells
         };
         assert_eq!(cells("task.create"), expected(Granted));
         assert_eq!(cells("heartbeat"), expected(If(Condition::Holder)));
         assert_eq!(cells("close"), expected(If(Condition::HolderWhereHeld)));
-        let person = Refused(Code::OperatorRequired);
+        let [person, limited] = [Refused(Code::OperatorRequired), Refused(Code::ReporterLimited)];
         let [stranger, reader] = [Refused(Code::Unauthenticated), Refused(Code::TokenReadOnly)];
         assert_eq!(
             cells("task.reopen"),
-            [stranger, reader, person, person, person, Granted, Granted, person]
+            [stranger, reader, person, person, limited, person, Granted, Granted, person]
         );
         let own = If(Condition::OwnAccount);
-        assert_eq!(cells("account.password"), [stranger, reader, person, person, own, own, Granted, person]);
+        assert_eq!(
+            cells("account.password"),
+            [stranger, reader, person, person, limited, own, own, Granted, person]
+        );
         let console = Refused(Code::AuthenticationFailed);
         assert_eq!(
             cells("account.bootstrap"),
-            [stranger, console, console, console, console, console, console, Granted]
+            [stranger, console, console, console, limited, console, console, console, Granted]
         );
     }
 

@@ -3,7 +3,7 @@
 use super::output;
 use crate::model::attempt::{AttemptMode, AttemptState, Disposition, Entry};
 use crate::model::ids::{
-    AttemptId, Capability, Digest, EventCursor, Generation, PrincipalName, SessionId, TaskId,
+    AttemptId, Capability, Digest, EventCursor, Generation, PrincipalName, ReporterId, SessionId, TaskId,
 };
 use crate::model::status::Status;
 use crate::model::task::{BlockerKind, Criterion, Kind, Lifecycle, Priority, Reservation, Resolution};
@@ -77,6 +77,23 @@ output! {
 }
 
 output! {
+    /// A helper that may renew the lease of one attempt, within the window that its holder declared.
+    pub struct ReporterView {
+        /// What it is called by.
+        pub reporter: ReporterId,
+        /// What it watches, as its holder says.
+        pub watches: String,
+        /// When its window ends, in fleet time.
+        pub until: FleetTime,
+        /// How long its window still lasts, in milliseconds; 0 when it renews no more.
+        pub window_ms: i64,
+        /// Milliseconds since it renewed last; absent while it never did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub renewed_age_ms: Option<i64>,
+    }
+}
+
+output! {
     /// An attempt.
     pub struct AttemptView {
         /// Task and generation.
@@ -108,6 +125,9 @@ output! {
         /// Whether its holder was asked to stop.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub cancel_requested: bool,
+        /// The long job that its holder declared last, and who watches it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reporter: Option<ReporterView>,
     }
 }
 

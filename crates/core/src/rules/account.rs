@@ -31,6 +31,7 @@ impl Rule for BootstrapAccount {
         let actor = Actor {
             principal: Some(self.name.clone()),
             machine: None,
+            reporter: None,
             session: None,
             parent: None,
             operation: None,

@@ -185,6 +185,7 @@ fn grant(set: &mut WorkingSet, call: &Call, session: &Session, task: Task) -> St
         disposition: None,
         cancel_requested: false,
         ended_at: None,
+        reporter: None,
     };
     set.attempts.load_absent(id.clone());
     set.attempts.put(attempt.clone());

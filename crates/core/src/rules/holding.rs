@@ -18,7 +18,7 @@ use crate::model::task::task_digest;
 use crate::operation::ownership::{
     Alive, Attempts, Dispose, Heartbeat, Reconcile, Recorded, ShowRecovery, WriteCheckpoint, WriteNote,
 };
-use crate::working_set::{About, Need, Step, WorkingSet};
+use crate::working_set::{About, Need, Step, WorkingSet, together};
 
 /// An entry to be recorded: what it is, its text and its structured part.
 pub struct Words<'a> {
@@ -223,8 +223,8 @@ impl Rule for ShowRecovery {
         set.existing_task(&self.task)?;
         let mut attempts = set.newest_attempts_of(&self.task)?;
         attempts.reverse();
-        let views: Vec<_> =
-            attempts.iter().take(ATTEMPTS_SHOWN).map(|attempt| attempt_view(call, attempt)).collect();
+        let shown = attempts.iter().take(ATTEMPTS_SHOWN);
+        let views = together(shown.map(|attempt| attempt_view(set, call, attempt)))?;
         let ended = attempts.iter().find(|attempt| !attempt.is_live(call.now.fleet));
         let expired = ended.filter(|attempt| {
             matches!(

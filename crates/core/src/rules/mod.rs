@@ -36,6 +36,7 @@ pub mod project;
 pub mod queue;
 pub mod readiness;
 pub mod record;
+pub mod reporter;
 pub mod restore;
 pub mod search;
 pub mod session;

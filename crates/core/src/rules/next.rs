@@ -58,7 +58,7 @@ impl Rule for Next {
         if let Some(attempt) = held.first() {
             let Attention { do_now, command } = what_a_holder_does(set, call, attempt)?;
             let (command, task) = (Some(command), Some(attempt.id.task.clone()));
-            let attempt = Some(attempt_view(call, attempt));
+            let attempt = Some(attempt_view(set, call, attempt)?);
             return Ok(NextStep { do_now, command, task, attempt, ..step });
         }
         let (do_now, command, task) = match choose(set, call, session, &[project], false)? {

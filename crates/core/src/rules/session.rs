@@ -93,6 +93,7 @@ impl OpenSession {
         Some(Actor {
             principal: Some(self.name.clone()),
             machine: None,
+            reporter: None,
             session: Some(self.session.clone()),
             parent: self.parent.clone(),
             operation: None,

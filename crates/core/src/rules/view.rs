@@ -7,10 +7,12 @@ use crate::model::attempt::{Attempt, EntryKind};
 use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::ids::TaskId;
 use crate::model::limits::{NEIGHBOURS_SHOWN, RECOVERY_BYTES, RECOVERY_ENTRIES};
+use crate::model::reporter::Reporter;
 use crate::model::status::Status;
 use crate::model::task::{Blocker, Body, Reservation, Task, task_digest};
 use crate::operation::view::{
-    AttemptView, BlockerView, LeftOut, Neighbour, RecoveryPacket, Relation, TaskSummary, TaskView,
+    AttemptView, BlockerView, LeftOut, Neighbour, RecoveryPacket, Relation, ReporterView, TaskSummary,
+    TaskView,
 };
 use crate::working_set::records::Side;
 use crate::working_set::{Step, WorkingSet, together};
@@ -48,7 +50,7 @@ pub fn brief(set: &WorkingSet, call: &Call, id: &TaskId) -> Step<TaskView> {
     let task = set.existing_task(id)?;
     let body = set.body(id)?;
     let status = status(set, call.now, &task)?;
-    let attempt = set.current_attempt(&task)?.map(|attempt| attempt_view(call, &attempt));
+    let attempt = set.current_attempt(&task)?.map(|attempt| attempt_view(set, call, &attempt)).transpose()?;
     let reserved = reserved(call, &task);
     Ok(assemble(Task { reserved, ..task }, body, status, attempt))
 }
@@ -207,11 +209,11 @@ fn blocker_view(blocker: Blocker) -> BlockerView {
 }
 
 /// An attempt at this moment.
-#[must_use]
-pub fn attempt_view(call: &Call, attempt: &Attempt) -> AttemptView {
+pub fn attempt_view(set: &WorkingSet, call: &Call, attempt: &Attempt) -> Step<AttemptView> {
     let now = call.now.fleet;
     let live = attempt.is_live(now);
-    AttemptView {
+    let reporter = attempt.reporter.as_ref().map(|id| set.reporter(id)).transpose()?.flatten();
+    Ok(AttemptView {
         id: attempt.id.clone(),
         principal: attempt.principal.clone(),
         session: attempt.session.clone(),
@@ -225,6 +227,20 @@ pub fn attempt_view(call: &Call, attempt: &Attempt) -> AttemptView {
         recovers: attempt.recovers,
         disposition: attempt.disposition,
         cancel_requested: attempt.cancel_requested,
+        reporter: reporter.map(|reporter| reporter_view(call, attempt, reporter)),
+    })
+}
+
+/// A reporter of an attempt, at this moment.
+fn reporter_view(call: &Call, attempt: &Attempt, reporter: Reporter) -> ReporterView {
+    let now = call.now.fleet;
+    let renews = attempt.is_live(now) && reporter.may_renew(now);
+    ReporterView {
+        reporter: reporter.id,
+        watches: reporter.watches,
+        until: reporter.until,
+        window_ms: if renews { reporter.until.since_ms(now) } else { 0 },
+        renewed_age_ms: reporter.renewed_at.map(|at| now.since_ms(at).max(0)),
     }
 }
 
@@ -248,5 +264,5 @@ pub fn recovery_packet(set: &WorkingSet, call: &Call, attempt: &Attempt) -> Step
     let fits = fits.count().max(1).min(entries.len());
     let left_out = total.saturating_sub(fits as u64);
     entries.truncate(fits);
-    Ok(RecoveryPacket { attempt: attempt_view(call, attempt), entries, left_out })
+    Ok(RecoveryPacket { attempt: attempt_view(set, call, attempt)?, entries, left_out })
 }

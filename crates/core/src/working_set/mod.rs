@@ -21,11 +21,12 @@ use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::{Actor, EVENT_VERSION, Event, EventKind, Fleet, Receipt, StoredEvent, chain_hash};
 use crate::model::handle::Handle;
 use crate::model::ids::{
-    AttemptId, ConversationId, Digest, Epoch, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId,
-    TaskId, TokenId,
+    AttemptId, ConversationId, Digest, Epoch, EventNumber, OperationId, PrincipalName, ProjectKey,
+    ReporterId, SessionId, TaskId, TokenId,
 };
 use crate::model::project::{Binding, Project, Tally};
 use crate::model::refusal::Refusal;
+use crate::model::reporter::Reporter;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Task};
 use crate::model::time::{FleetTime, WallTime};
@@ -70,6 +71,8 @@ pub struct WorkingSet {
     pub blockers: Table<Blocker>,
     /// Attempts.
     pub attempts: Table<Attempt>,
+    /// Reporters.
+    pub reporters: Table<Reporter>,
     /// Entries of tasks' records.
     pub entries: Table<Entry>,
     /// Receipts.
@@ -106,6 +109,7 @@ macro_rules! every_table {
         $set.dependencies.$method();
         $set.blockers.$method();
         $set.attempts.$method();
+        $set.reporters.$method();
         $set.entries.$method();
         $set.receipts.$method();
     };
@@ -147,6 +151,7 @@ impl WorkingSet {
             dependencies: Table::default(),
             blockers: Table::default(),
             attempts: Table::default(),
+            reporters: Table::default(),
             entries: Table::default(),
             receipts: Table::default(),
             windows: BTreeMap::new(),
@@ -276,6 +281,11 @@ impl WorkingSet {
     /// A token.
     pub fn token(&self, id: &TokenId) -> Step<Option<TokenRecord>> {
         row(&self.tokens, id, || Need::Token(id.clone()))
+    }
+
+    /// A reporter.
+    pub fn reporter(&self, id: &ReporterId) -> Step<Option<Reporter>> {
+        row(&self.reporters, id, || Need::Reporter(id.clone()))
     }
 
     /// A session.
@@ -462,14 +472,16 @@ impl WorkingSet {
     }
 }
 
-/// The authenticated person or the calling session as an actor; nobody for what the coordinator does by itself.
+/// The authenticated person, the calling session, or the one that a reporter acts for, as an actor; nobody for what the coordinator does by itself.
 fn caller_of(call: &Call) -> Actor {
-    let session = call.session.as_ref();
+    let (session, reporter) = (call.session.as_ref(), call.reporter.as_ref());
     let person = call.account.as_ref().map(|account| account.name.clone());
+    let principal = person.or_else(|| session.map(|session| session.principal.clone()));
     Actor {
-        principal: person.or_else(|| session.map(|session| session.principal.clone())),
+        principal: principal.or_else(|| reporter.map(|reporter| reporter.principal.clone())),
         machine: None,
-        session: session.map(|session| session.id.clone()),
+        reporter: reporter.map(|reporter| reporter.id.clone()),
+        session: session.map(|session| &session.id).or(reporter.map(|reporter| &reporter.session)).cloned(),
         parent: session.and_then(|session| session.parent.clone()),
         operation: None,
     }

@@ -6,8 +6,8 @@ use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::{EventKind, StoredEvent};
 use crate::model::handle::Handle;
 use crate::model::ids::{
-    AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
-    TokenId,
+    AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, ReporterId, SessionId,
+    TaskId, TokenId,
 };
 use crate::model::task::{LabelCount, Queue, Rank};
 use crate::model::time::WallTime;
@@ -41,6 +41,8 @@ pub enum Need {
     Administrators,
     /// A token by its id.
     Token(TokenId),
+    /// A reporter by its id.
+    Reporter(ReporterId),
     /// A session by id.
     Session(SessionId),
     /// The open sessions of a principal.

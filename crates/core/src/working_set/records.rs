@@ -7,10 +7,11 @@ use crate::model::dependency::{Dependency, DependencyKind};
 use crate::model::event::Receipt;
 use crate::model::handle::Handle;
 use crate::model::ids::{
-    AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, SessionId, TaskId,
-    TokenId,
+    AttemptId, ConversationId, EventNumber, OperationId, PrincipalName, ProjectKey, ReporterId, SessionId,
+    TaskId, TokenId,
 };
 use crate::model::project::{Binding, Project, Tally};
+use crate::model::reporter::Reporter;
 use crate::model::session::{Principal, Served, Session};
 use crate::model::task::{Alias, Blocker, Body, Queue, Rank, Task};
 use crate::model::token::TokenRecord;
@@ -220,6 +221,17 @@ impl Record for TokenRecord {
     type Key = TokenId;
     type Index = ByKeyAlone;
     fn key(&self) -> TokenId {
+        self.id.clone()
+    }
+    fn indexes(&self) -> Vec<ByKeyAlone> {
+        Vec::new()
+    }
+}
+
+impl Record for Reporter {
+    type Key = ReporterId;
+    type Index = ByKeyAlone;
+    fn key(&self) -> ReporterId {
         self.id.clone()
     }
     fn indexes(&self) -> Vec<ByKeyAlone> {

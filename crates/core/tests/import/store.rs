@@ -77,6 +77,7 @@ impl Store {
             session: Some(session),
             account: None,
             token: None,
+            reporter: None,
             envelope,
             durations: Durations::default(),
         }

@@ -229,6 +229,10 @@ fn every_refusal_that_an_operation_names_happens() {
     for (operation, input, code) in cases() {
         check(&mut world, operation, &input, code);
     }
+    let reporter =
+        json!({ "task": "p-8", "hash": Digest([6; 32]), "watches": "a build", "window_ms": 60_000 });
+    world.fenced(&a, &held, from(reporter.clone(), "reporter.create")).expect("made");
+    check(&mut world, "reporter.create", &reporter, Code::AlreadyExists);
     world.ok(&a, from(json!({ "task": "p-8", "revision": 1, "title": "else" }), "task.edit"));
     check(&mut world, "close", &json!({ "task": "p-8" }), Code::TaskChanged);
     let c = world.agent("c");
@@ -292,6 +296,11 @@ fn every_kind_of_event_is_recorded() {
     for (operation, input) in [
         ("note", json!({ "task": "p-8", "text": "t" })),
         ("checkpoint", json!({ "task": "p-8", "text": "t" })),
+        (
+            "reporter.create",
+            json!({ "task": "p-8", "hash": Digest([6; 32]), "watches": "a build", "window_ms": 60_000 }),
+        ),
+        ("reporter.revoke", json!({ "task": "p-8" })),
     ] {
         world.fenced(&a, &held, from(input, operation)).expect(operation);
     }

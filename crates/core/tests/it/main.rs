@@ -14,6 +14,7 @@ mod policy;
 mod random;
 mod readiness;
 mod refusals;
+mod reporters;
 mod sessions;
 mod tokens;
 mod waiting;

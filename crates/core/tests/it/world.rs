@@ -187,6 +187,7 @@ impl World {
             session,
             account: None,
             token: None,
+            reporter: None,
             envelope,
             durations: Durations::default(),
         }
@@ -261,6 +262,7 @@ impl World {
             Need::Principal(name) => set.principals.load_absent(name),
             Need::Account(name) => set.accounts.load_absent(name),
             Need::Token(id) => set.tokens.load_absent(id),
+            Need::Reporter(id) => set.reporters.load_absent(id),
             Need::Administrators => set.accounts.cover(EnabledIn(Role::Administrator)),
             Need::Session(id) => set.sessions.load_absent(id),
             Need::OpenSessionsOf(name) => set.sessions.cover(SessionIndex::OpenOf(name)),

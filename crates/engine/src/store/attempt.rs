@@ -36,6 +36,7 @@ static ATTEMPT: Shape = Shape::new(
         "disposition",
         "cancel_requested",
         "ended_at",
+        "reporter",
     ],
     1,
     4,
@@ -87,6 +88,7 @@ impl Stored for Attempt {
             disposition: fields.optional_parse()?,
             cancel_requested: fields.flag()?,
             ended_at: fields.optional_integer()?.map(FleetTime),
+            reporter: fields.optional_parse()?,
         })
     }
 
@@ -115,6 +117,7 @@ impl Stored for Attempt {
         values.optional_text(self.disposition.map(tenure_core::model::attempt::Disposition::as_str));
         values.flag(self.cancel_requested);
         values.optional_integer(self.ended_at.map(|at| at.0));
+        values.optional_text(self.reporter.as_ref().map(tenure_core::model::ids::ReporterId::as_str));
     }
 
     /// A heartbeat renews an attempt that stays current; an attempt that is not current any more has just ended.

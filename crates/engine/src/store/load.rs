@@ -8,7 +8,7 @@ use tenure_core::model::attempt::EntryKind;
 use tenure_core::model::dependency::DependencyKind;
 use tenure_core::model::handle::Handle;
 use tenure_core::model::ids::{AttemptId, EventNumber, PrincipalName, ProjectKey, SessionId, TaskId};
-use tenure_core::model::ids::{ConversationId, OperationId, TokenId};
+use tenure_core::model::ids::{ConversationId, OperationId, ReporterId, TokenId};
 use tenure_core::model::limits::PAGE_ROWS;
 use tenure_core::model::task::Rank;
 use tenure_core::model::time::Now;
@@ -17,7 +17,9 @@ use tenure_core::working_set::{Need, Newest, Page, Source, WorkingSet};
 
 use super::driver::{Driver, StoreError};
 use super::rows::{foresee_by_index, foresee_by_key, load_by_index, load_by_key};
-use super::{account, attempt, body, entry, graph, page, project, queue, receipt, session, task, token};
+use super::{
+    account, attempt, body, entry, graph, page, project, queue, receipt, reporter, session, task, token,
+};
 
 /// Needs, sorted by kind.
 #[derive(Default)]
@@ -29,6 +31,7 @@ struct Wanted {
     accounts: Vec<PrincipalName>,
     administrators: bool,
     tokens: Vec<TokenId>,
+    reporters: Vec<ReporterId>,
     sessions: Vec<SessionId>,
     open_sessions: Vec<PrincipalName>,
     conversations: Vec<ConversationId>,
@@ -132,6 +135,7 @@ fn walked(need: &Need) -> Option<&TaskId> {
         | Need::Account(_)
         | Need::Administrators
         | Need::Token(_)
+        | Need::Reporter(_)
         | Need::Session(_)
         | Need::OpenSessionsOf(_)
         | Need::SessionsIn(_)
@@ -165,6 +169,7 @@ impl Wanted {
                 Need::Account(name) => wanted.accounts.push(name),
                 Need::Administrators => wanted.administrators = true,
                 Need::Token(id) => wanted.tokens.push(id),
+                Need::Reporter(id) => wanted.reporters.push(id),
                 Need::Session(id) => wanted.sessions.push(id),
                 Need::OpenSessionsOf(name) => wanted.open_sessions.push(name),
                 Need::SessionsIn(conversation) => wanted.conversations.push(conversation),
@@ -206,6 +211,7 @@ impl Wanted {
         foresee_by_key(driver, &set.principals, &session::PRINCIPALS, &self.principals)?;
         foresee_by_key(driver, &set.accounts, &account::BY_NAME, &self.accounts)?;
         foresee_by_key(driver, &set.tokens, &token::BY_ID, &self.tokens)?;
+        foresee_by_key(driver, &set.reporters, &reporter::BY_ID, &self.reporters)?;
         foresee_by_key(driver, &set.sessions, &session::BY_ID, &self.sessions)?;
         foresee_by_key(driver, &set.served, &session::SERVED_AT, &self.served)?;
         foresee_by_key(driver, &set.projects, &project::BY_KEY, &self.projects)?;
@@ -244,6 +250,7 @@ impl Wanted {
         load_by_key(driver, &mut set.principals, &session::PRINCIPALS, take(&mut self.principals))?;
         load_by_key(driver, &mut set.accounts, &account::BY_NAME, take(&mut self.accounts))?;
         load_by_key(driver, &mut set.tokens, &token::BY_ID, take(&mut self.tokens))?;
+        load_by_key(driver, &mut set.reporters, &reporter::BY_ID, take(&mut self.reporters))?;
         if take(&mut self.administrators) {
             let enabled = vec![EnabledIn(Role::Administrator)];
             load_by_index(driver, &mut set.accounts, &account::ENABLED_IN, enabled, |role| {

@@ -24,6 +24,7 @@ pub mod postgres;
 pub mod project;
 pub mod queue;
 pub mod receipt;
+pub mod reporter;
 pub mod rows;
 pub mod search;
 pub mod seat;
@@ -72,6 +73,7 @@ pub fn flush(driver: &mut dyn Driver, set: &WorkingSet) -> Result<(), StoreError
     rows::flush(driver, &set.dependencies)?;
     rows::flush(driver, &set.blockers)?;
     rows::flush(driver, &set.attempts)?;
+    rows::flush(driver, &set.reporters)?;
     rows::flush(driver, &set.entries)?;
     completion::keep(driver, written(&set.entries))?;
     search::keep(driver, written(&set.bodies), written(&set.entries))?;
@@ -104,6 +106,7 @@ pub fn is_changed(set: &WorkingSet) -> bool {
         || set.dependencies.dirty().next().is_some()
         || set.blockers.dirty().next().is_some()
         || set.attempts.dirty().next().is_some()
+        || set.reporters.dirty().next().is_some()
         || set.entries.dirty().next().is_some()
         || set.receipts.dirty().next().is_some()
 }

@@ -6,6 +6,7 @@ use tenure_core::model::attempt::{Attempt, Entry};
 use tenure_core::model::dependency::Dependency;
 use tenure_core::model::event::Receipt;
 use tenure_core::model::project::{Binding, Project, Tally};
+use tenure_core::model::reporter::Reporter;
 use tenure_core::model::session::{Principal, Served, Session};
 use tenure_core::model::task::{Alias, Blocker, Body, Task};
 use tenure_core::model::token::TokenRecord;
@@ -16,7 +17,7 @@ use super::{event, fleet};
 
 /// All of them, each after those that its rows refer to.
 #[must_use]
-pub fn all() -> [&'static Shape; 18] {
+pub fn all() -> [&'static Shape; 19] {
     [
         fleet::shape(),
         Principal::shape(),
@@ -33,6 +34,7 @@ pub fn all() -> [&'static Shape; 18] {
         Dependency::shape(),
         Blocker::shape(),
         Attempt::shape(),
+        Reporter::shape(),
         Entry::shape(),
         event::shape(),
         Receipt::shape(),

@@ -26,6 +26,7 @@ mod questions;
 mod readiness;
 mod records;
 mod replacing;
+mod reporters;
 mod restoring;
 mod scene;
 mod search;

@@ -79,6 +79,7 @@ fn attempt(number: u64, generation: u64, current: bool, deadline: i64) -> Attemp
         disposition: Some(Disposition::Resume),
         cancel_requested: true,
         ended_at: (!current).then_some(FleetTime(9)),
+        reporter: Some("0123456789ab".parse().expect("valid")),
     }
 }
 
@@ -482,8 +483,7 @@ fn a_row_that_moved_in_a_seldom_changed_index_is_written_all_the_same() {
             set.attempts.put(attempt(2, 1, true, 70_000));
         });
         // A finished task comes back, beside a new one and one that stays; an attempt is renewed.
-        let tasks = [task(1, 2, 5), task(3, 2, 1)];
-        let renewed = attempt(2, 1, true, 80_000);
+        let (tasks, renewed) = ([task(1, 2, 5), task(3, 2, 1)], attempt(2, 1, true, 80_000));
         let mut set = empty(&mut world);
         ask(&mut world, &mut set, vec![Need::Task(id(1)), Need::Attempt(renewed.id.clone())]);
         tasks.iter().cloned().for_each(|task| set.tasks.put(task));

@@ -64,13 +64,13 @@ impl Clocks for StillClocks {
 }
 
 /// Takes away what the second schema and the third have brought.
-pub const FIRST_SCHEMA: &str = "DROP TABLE token; ALTER TABLE principal DROP COLUMN machine; ALTER TABLE session DROP COLUMN machine; ALTER TABLE project DROP COLUMN agents_may; DROP TABLE account; DROP TABLE label; DROP TABLE completion; DROP TABLE passage; DROP TABLE passage_words; ALTER TABLE fleet DROP COLUMN floor";
+pub const FIRST_SCHEMA: &str = "DROP TABLE reporter; ALTER TABLE attempt DROP COLUMN reporter; DROP TABLE token; ALTER TABLE principal DROP COLUMN machine; ALTER TABLE session DROP COLUMN machine; ALTER TABLE project DROP COLUMN agents_may; DROP TABLE account; DROP TABLE label; DROP TABLE completion; DROP TABLE passage; DROP TABLE passage_words; ALTER TABLE fleet DROP COLUMN floor";
 /// Takes away what the third schema has brought.
-pub const SECOND_SCHEMA: &str = "DROP TABLE token; ALTER TABLE principal DROP COLUMN machine; ALTER TABLE session DROP COLUMN machine; ALTER TABLE project DROP COLUMN agents_may; DROP TABLE account; DROP TABLE label; DROP TABLE completion; DROP TABLE passage; DROP TABLE passage_words";
+pub const SECOND_SCHEMA: &str = "DROP TABLE reporter; ALTER TABLE attempt DROP COLUMN reporter; DROP TABLE token; ALTER TABLE principal DROP COLUMN machine; ALTER TABLE session DROP COLUMN machine; ALTER TABLE project DROP COLUMN agents_may; DROP TABLE account; DROP TABLE label; DROP TABLE completion; DROP TABLE passage; DROP TABLE passage_words";
 
 /// Lays the rows of tasks and receipts out as the third schema had them.
 pub const THIRD_SCHEMA: &str = "
-    DROP TABLE token; ALTER TABLE principal DROP COLUMN machine; ALTER TABLE session DROP COLUMN machine; ALTER TABLE project DROP COLUMN agents_may; DROP TABLE account;
+    DROP TABLE reporter; ALTER TABLE attempt DROP COLUMN reporter; DROP TABLE token; ALTER TABLE principal DROP COLUMN machine; ALTER TABLE session DROP COLUMN machine; ALTER TABLE project DROP COLUMN agents_may; DROP TABLE account;
     CREATE TABLE laid AS SELECT * FROM task;
     DROP TABLE task;
     CREATE TABLE task (

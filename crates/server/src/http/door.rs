@@ -14,8 +14,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-use tenure_core::model::ids::Digest;
+use tenure_core::envelope::Envelope;
 use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::permission::{Permission, Standing, permission};
+use tenure_core::operation::reporter::{EndReporter, RenewLease};
+use tenure_core::operation::{Access, Operation, Spec};
 use tenure_core::server_route::{Reach, ServerRoute};
 use tenure_core::wire;
 
@@ -89,6 +92,9 @@ impl Door {
             return Err(help::unauthenticated().into());
         };
         own_machine_only(parts.uri.path())?;
+        if let Bearer::Reporter(_) = bearer {
+            renews_only(parts.uri.path())?;
+        }
         self.check_secrets(peer, &parts.headers)?;
         Ok(Admitted { view: View::Whole, bearer: Some(bearer) })
     }
@@ -124,13 +130,48 @@ impl Door {
     }
 }
 
-/// By what the caller of a request is known: nothing on the socket, and a token by the network.
-pub(super) fn bearer(parts: &Parts) -> Result<Option<Digest>, Refusal> {
-    match (parts.extensions.get::<Peer>(), parts.extensions.get::<Bearer>()) {
-        (_, Some(Bearer(hash))) => Ok(Some(*hash)),
-        (None, None) => Ok(None),
-        (Some(_), None) => Err(help::unauthenticated()),
+/// Puts into the envelope by what the caller of a request is known: a token or a reporter's secret by the network. On the
+/// socket the operating system vouches for everybody, and a reporter's secret says that nobody else asks.
+pub(super) fn name_caller(spec: &Spec, parts: &Parts, envelope: &mut Envelope) -> Result<(), Refusal> {
+    let is_by_network = parts.extensions.get::<Peer>().is_some();
+    match (is_by_network, parts.extensions.get::<Bearer>()) {
+        (_, Some(Bearer::Token(hash))) => envelope.token = Some(*hash),
+        (_, Some(Bearer::Reporter(hash))) => envelope.reporter = Some(*hash),
+        (true, None) => return Err(help::unauthenticated()),
+        (false, None) => {
+            if let Some(Bearer::Reporter(hash)) = token::read(&parts.headers) {
+                envelope.reporter = Some(hash);
+            }
+        }
     }
+    if spec.access == Access::Reporter {
+        // Who renews is the reporter alone, whatever else came with the request.
+        (envelope.caller, envelope.fence) = (None, None);
+    }
+    Ok(())
+}
+
+/// Refuses what a reporter's secret does not open, before anything else of the request is looked at. By the network its bearer
+/// has been judged by now, and on the socket it says by itself that nobody else asks.
+pub(super) fn check_reporter(spec: &Spec, headers: &HeaderMap) -> Result<(), Refusal> {
+    match (token::read(headers), permission(spec, Standing::Reporter)) {
+        (Some(Bearer::Reporter(_)), Permission::Refused(code)) => {
+            let detail = format!("`{}` is not for a reporter, whose secret renews one lease", spec.name);
+            Err(Refusal::new(code, detail))
+        }
+        (Some(Bearer::Reporter(_)), Permission::Granted | Permission::If(_))
+        | (Some(Bearer::Token(_)) | None, _) => Ok(()),
+    }
+}
+
+/// Refuses all that a reporter's secret does not open, before anything of it is looked at.
+fn renews_only(path: &str) -> Result<(), Refusal> {
+    let route = path.strip_prefix(wire::API).unwrap_or_default();
+    if [RenewLease::SPEC.path, EndReporter::SPEC.path].contains(&route) {
+        return Ok(());
+    }
+    let detail = "the secret of a reporter renews one lease, and does not open this";
+    Err(Refusal::new(Code::ReporterLimited, detail))
 }
 
 /// Refuses what is done to the server itself, for whoever has a token.

@@ -23,6 +23,7 @@ pub(super) fn require_session(spec: &Spec, headers: &HeaderMap) -> Result<(), Re
         | Access::Person
         | Access::Operator
         | Access::Administrator
+        | Access::Reporter
         | Access::Console
         | Access::Coordinator => Ok(()),
     }

@@ -77,10 +77,11 @@ async fn answer(
     asked: &mut Asked,
 ) -> Result<Response, Refused> {
     let (mut parts, body) = request.into_parts();
+    door::check_reporter(&route.spec, &parts.headers)?;
     headers::require_session(&route.spec, &parts.headers)?;
     people::require(&route.spec, &parts.headers)?;
     let mut envelope = headers::envelope(&route.spec, &parts.headers)?;
-    envelope.token = door::bearer(&parts)?;
+    door::name_caller(&route.spec, &parts, &mut envelope)?;
     asked.operation_id.clone_from(&envelope.operation_id);
 
     // Room is taken by texts that are here: a body that never arrives keeps nobody else's out.

@@ -1,35 +1,47 @@
-//! Who asks by the network: the token that a request carries, and whether it is one of ours. Its text is never quoted,
-//! neither in answers nor in the log.
+//! Who asks: the token, or the reporter's secret, that a request carries, and whether it is one of ours. Its text is never
+//! quoted, neither in answers nor in the log.
 
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, header};
 use tenure_core::model::ids::Digest;
 use tenure_core::model::refusal::Refusal;
-use tenure_core::token::Token;
+use tenure_core::token::{ReporterSecret, Token};
 use tenure_engine::Failure;
 
 use super::app::App;
 
-/// A token that is known. Requests that were let in carry it, and each operation is judged by it again.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bearer(pub(super) Digest);
+/// By what a caller is known: the hash of it. Requests that were let in carry it, and each operation is judged by it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bearer {
+    /// A token of an agent or a machine.
+    Token(Digest),
+    /// The secret of a reporter, which renews one attempt and opens nothing else.
+    Reporter(Digest),
+}
 
 /// Whether a request says who asks at all.
 pub(super) fn is_given(headers: &HeaderMap) -> bool {
     headers.contains_key(header::AUTHORIZATION)
 }
 
+/// What a request carries, by its text alone. One that was cut or mistyped is nobody's.
+pub(super) fn read(headers: &HeaderMap) -> Option<Bearer> {
+    let text = bearer(headers)?;
+    let token = || text.parse::<Token>().ok().map(|token| Bearer::Token(token.hash()));
+    text.parse::<ReporterSecret>().ok().map(|secret| Bearer::Reporter(secret.hash())).or_else(token)
+}
+
 /// The token of a request, if somebody who may come in has it now.
 pub(super) async fn judge(app: &Arc<App>, headers: &HeaderMap) -> Result<Option<Bearer>, Refusal> {
-    // One that was cut or mistyped is nobody's, and costs no look into the store.
-    let Some(hash) = bearer(headers).and_then(|text| text.parse::<Token>().ok()).map(|token| token.hash())
-    else {
-        return Ok(None);
-    };
-    let known = app.blocking(move |app| app.engine.knows_token(&hash)).await?;
-    let is_known = known.map_err(|error| app.refusal(Failure::CannotTell(error)))?;
-    Ok(is_known.then_some(Bearer(hash)))
+    // What is nobody's by its text costs no look into the store.
+    let Some(bearer) = read(headers) else { return Ok(None) };
+    let known = app.blocking(move |app| match &bearer {
+        Bearer::Token(hash) => app.engine.knows_token(hash),
+        Bearer::Reporter(hash) => app.engine.knows_reporter(hash),
+    });
+    let is_known = known.await?.map_err(|error| app.refusal(Failure::CannotTell(error)))?;
+    Ok(is_known.then_some(bearer))
 }
 
 /// The token itself. A request has one, of one kind.
@@ -45,7 +57,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn read(values: &[&str]) -> Option<String> {
+    fn text_of(values: &[&str]) -> Option<String> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(header::AUTHORIZATION, value.parse().expect("a header"));
@@ -55,8 +67,8 @@ mod tests {
 
     #[test]
     fn a_token_comes_once_and_as_a_bearer_of_it() {
-        assert_eq!(read(&["Bearer abc"]).as_deref(), Some("abc"));
-        assert_eq!(read(&["bearer abc"]).as_deref(), Some("abc"));
+        assert_eq!(text_of(&["Bearer abc"]).as_deref(), Some("abc"));
+        assert_eq!(text_of(&["bearer abc"]).as_deref(), Some("abc"));
         for wrong in [
             &[][..],
             &["Bearer"],
@@ -66,7 +78,7 @@ mod tests {
             &["Basic a"],
             &["Bearer a"; 2],
         ] {
-            assert_eq!(read(wrong), None, "{wrong:?}");
+            assert_eq!(text_of(wrong), None, "{wrong:?}");
         }
     }
 }

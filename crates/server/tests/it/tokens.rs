@@ -12,7 +12,8 @@ use tenure_core::model::account::PasswordHash;
 use tenure_core::model::ids::TokenId;
 use tenure_core::operation::catalog::{self, AnyOperation};
 use tenure_core::secret::Proof;
-use tenure_core::token::{Token, TokenKind};
+use tenure_core::token::{ReporterSecret, Token, TokenKind};
+use tenure_core::wire;
 use tenure_engine::Command;
 
 use crate::daemon::{Served, served_on};
@@ -224,4 +225,60 @@ fn a_revoked_token_ends_the_wait_that_it_began() {
     until_so_many_wait(&served, 1);
     revoke(&served, &token);
     assert!(reads(&mut stream, "401"), "it is judged again");
+}
+
+/// A reporter of the task that `ci-1` holds by the network, for a minute.
+fn reported(served: &Served, token: &Token) -> ReporterSecret {
+    assert_eq!(open(served, token, "ci-1").status, 200);
+    let lease = Proof::from_wire(&"5".repeat(64)).expect("a proof");
+    let done = |path: &str, body: &str, headers: &[(&str, &str)]| {
+        let asked = mutation("POST", path, body);
+        let asked = headers.iter().fold(asked, |asked, (name, value)| asked.header(name, value));
+        let answer = ask(served, token, asked);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    };
+    done("/api/v1/projects", r#"{"key":"afc"}"#, &[]);
+    done("/api/v1/tasks", r#"{"project":"afc","title":"work"}"#, &[]);
+    done("/api/v1/claims", r#"{"task":"afc-1"}"#, &[(wire::TOKEN_HASH, &lease.hash().to_string())]);
+    let secret = ReporterSecret::of([8; 32]);
+    let body = json!({ "hash": secret.hash(), "watches": "a build", "window_ms": 60_000 }).to_string();
+    let held = [(wire::ATTEMPT, "afc-1@1"), (wire::LEASE, &*lease.to_wire())];
+    done("/api/v1/tasks/afc-1/reporters", &body, &held);
+    secret
+}
+
+#[test]
+fn a_reporters_secret_renews_one_lease_and_opens_nothing_else() {
+    let served = administered();
+    let token = made(&served, "ci-1", TokenKind::Agent, 1, false);
+    let secret = reported(&served, &token);
+    let known = |request: Request| request.header("Authorization", &format!("Bearer {}", secret.as_str()));
+    let by_network = |request: Request| served.ask_from(CLIENT, known(request));
+    let renew = || mutation("POST", "/api/v1/reporters/renew", "{}");
+    for answer in [by_network(renew().anonymous()), served.ask(&known(renew().anonymous()))] {
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert_eq!(answer.value()["attempt"], "afc-1@1");
+        assert!(!answer.body.contains(secret.as_str()), "{}", answer.body);
+    }
+    for closed in ["projects", "tasks/afc-1", "events", "info", "whoami", "export", "audit"] {
+        let answer = by_network(get(&format!("/api/v1/{closed}")));
+        assert_eq!(told(&answer), (403, "reporter_limited".to_owned()), "{closed}");
+    }
+    // Not even beside the proof of the session that made it.
+    for (path, body) in [("tasks/afc-1/notes", r#"{"text":"t"}"#), ("projects", r#"{"key":"b"}"#)] {
+        let asked = || mutation("POST", &format!("/api/v1/{path}"), body);
+        for answer in [by_network(asked()), served.ask(&known(asked()))] {
+            assert_eq!(told(&answer), (403, "reporter_limited".to_owned()), "{path}");
+        }
+    }
+    assert_eq!(by_network(get("/api/v1/backups")).status, 403);
+    let other = ReporterSecret::of([9; 32]);
+    let stranger = renew().anonymous().header("Authorization", &format!("Bearer {}", other.as_str()));
+    assert_eq!(told(&served.ask_from(CLIENT, stranger)), (401, "unauthenticated".to_owned()));
+    // A token and a session renew by their heartbeat, and not here.
+    assert_eq!(told(&ask(&served, &token, renew())), (401, "unauthenticated".to_owned()));
+    assert_eq!(told(&served.ask(&renew())), (401, "unauthenticated".to_owned()));
+    let end = || mutation("POST", "/api/v1/reporters/end", "{}").anonymous();
+    assert_eq!(by_network(end()).status, 200);
+    assert_eq!(told(&by_network(renew().anonymous())), (409, "reporter_ended".to_owned()));
 }

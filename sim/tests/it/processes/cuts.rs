@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use serde_json::{Value, json};
+use tenure_client::reporting::Reporting;
 use tenure_client::route::route;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::entries;
 use tenure_core::operation::{Access, Effect, Spec};
+use tenure_core::token::ReporterSecret;
 use tenure_sim::agent::{Agent, client};
 use tenure_sim::cut::{Exchange, Fate, Way};
 use tenure_sim::place::Place;
@@ -20,6 +22,7 @@ struct Scene {
     place: Place,
     way: Way,
     agent: Agent,
+    secret: ReporterSecret,
     _daemon: tenure_sim::daemon::Daemon,
 }
 
@@ -29,7 +32,8 @@ impl Scene {
         let daemon = place.daemon();
         let way = Way::open(&place.folder("way"), place.state());
         let agent = Agent::open(client(way.folder()), "ada");
-        let scene = Self { place, way, agent, _daemon: daemon };
+        let secret = ReporterSecret::of([7; 32]);
+        let scene = Self { place, way, agent, secret, _daemon: daemon };
         scene.done("project.create", &json!({ "key": "afc" }));
         for title in ["the first", "the second", "the third"] {
             scene.done("task.create", &json!({ "project": "afc", "title": title }));
@@ -124,9 +128,27 @@ fn prepare(scene: &Scene, operation: &str) -> Value {
             let edited = scene.done("task.edit", &edited);
             json!({ "task": task, "digest": edited["task"]["digest"] })
         }
+        "reporter.create" => {
+            scene.claimed();
+            json!({ "task": task, "hash": scene.secret.hash(), "watches": "a build", "window_ms": 60_000 })
+        }
+        "reporter.revoke" => {
+            reported(scene);
+            json!({ "task": task })
+        }
+        "reporter.renew" | "reporter.end" => {
+            reported(scene);
+            json!({})
+        }
         "import.apply" => bead("open"),
         other => panic!("`{other}` changes something and no answer of it was ever cut: prepare it here"),
     }
+}
+
+/// A held task whose lease a reporter may renew.
+fn reported(scene: &Scene) {
+    let made = prepare(scene, "reporter.create");
+    scene.done("reporter.create", &made);
 }
 
 /// The import of one task of another tracker.
@@ -167,6 +189,10 @@ fn check(spec: &Spec) {
         "session.open" => {
             let late = Agent::open(client(scene.way.folder()), "late");
             Ok(json!({ "session": late.session.id }))
+        }
+        _ if spec.access == Access::Reporter => {
+            let reporting = Reporting::with(client(scene.way.folder()), &scene.secret);
+            reporting.ask(spec).map(|json| serde_json::from_slice(&json).expect("JSON"))
         }
         name => scene.agent.mutate(name, &input),
     };

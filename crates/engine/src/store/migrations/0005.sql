@@ -26,3 +26,21 @@ ALTER TABLE session ADD COLUMN machine TEXT;
 
 -- What agents may change of a project's policy is said apart from it, and nothing from the beginning.
 ALTER TABLE project ADD COLUMN agents_may TEXT NOT NULL DEFAULT '[]';
+
+-- Reporters: helpers that renew the lease of one attempt within a window, known by the hash of a secret in the same way.
+CREATE TABLE reporter (
+    id TEXT NOT NULL PRIMARY KEY,
+    attempt TEXT NOT NULL REFERENCES attempt (id),
+    session TEXT NOT NULL REFERENCES session (id),
+    principal TEXT NOT NULL REFERENCES principal (name),
+    token TEXT REFERENCES token (id),
+    hash TEXT NOT NULL,
+    watches TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    ended_at INTEGER,
+    renewed_at INTEGER,
+    renewed_operation TEXT
+) STRICT, WITHOUT ROWID;
+-- The one that was made last.
+ALTER TABLE attempt ADD COLUMN reporter TEXT;

@@ -20,7 +20,8 @@ pub(super) fn of(entry: &Entry, has_revision: bool) -> Vec<Value> {
             names.extend([wire::PERSON, wire::PASSWORD]);
         }
         Access::Console => names.push(wire::CONSOLE),
-        Access::Anyone | Access::Coordinator => {}
+        // A reporter's secret comes where a token would: the document's security scheme says so.
+        Access::Anyone | Access::Reporter | Access::Coordinator => {}
     }
     if [BootstrapAccount::SPEC.name, CreateAccount::SPEC.name, SetPassword::SPEC.name].contains(&spec.name) {
         names.push(wire::NEW_PASSWORD);
