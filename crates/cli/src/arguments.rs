@@ -9,7 +9,7 @@ use tenure_client::place::Wish;
 
 use crate::command::{
     account, audit, backup, blocker, call, commits, completion as completion_script, config, demo,
-    dependency, digest, doctor, export, help, import, init, instructions, label, login, man, onboard,
+    dependency, digest, doctor, export, help, import, init, instructions, keep, label, login, man, onboard,
     ownership, project, queue, record, restore, run, search, serve, session, start, store, task, token,
     version, wait, whoami,
 };
@@ -95,6 +95,9 @@ enum Command {
     Next(queue::Next),
     Wait(wait::Wait),
     Run(Box<run::Run>),
+    Keep(keep::Keep),
+    #[command(hide = true)]
+    KeepWatch(keep::watch::Watch),
     #[command(hide = true)]
     RunGuard(run::guard::Guard),
     #[command(hide = true)]
@@ -232,6 +235,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Run(run)) => run::run(*run, &context),
         Some(Command::RunGuard(guard)) => run::guard::run(&guard, &context),
         Some(Command::RunStart(starter)) => run::starter::run(&starter, &context),
+        Some(Command::KeepWatch(watch)) => keep::watch::run(&watch, &context),
         Some(Command::JqEvaluate(_)) => jq::evaluator::run(&context),
         command => {
             // The demo cleans up first when it is interrupted.
@@ -261,6 +265,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Explain(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Next(next)) => context.perform(&next.resolve(context)?),
         Some(Command::Wait(command)) => wait::run(command, context),
+        Some(Command::Keep(command)) => keep::run(&command, context),
         Some(Command::Dispose(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Reconcile(operation)) => context.perform_on(operation.resolve(context)?),
         Some(Command::Attempts(operation)) => context.perform_on(operation.resolve(context)?),
@@ -295,6 +300,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
             | Command::Run(_)
             | Command::RunGuard(_)
             | Command::RunStart(_)
+            | Command::KeepWatch(_)
             | Command::JqEvaluate(_),
         ) => {
             unreachable!("what has an exit code of its own is run before anything else is looked at")

@@ -101,6 +101,19 @@ impl Context {
         Ok(Client::at(&self.place()?, Some(start), notice)?)
     }
 
+    /// A caller that is nobody: it has no token, and no session is looked for.
+    pub fn nameless_client(&self) -> Result<Client, Stop> {
+        let screen = self.screen.clone();
+        let notice = Box::new(move |text: &str| screen.remark(&format!("tenure: {text}")));
+        match self.place()? {
+            Place::Server(server) => Ok(Client::with_token(server, None, notice)?),
+            Place::Local(folder) => {
+                let start = Start { program: own_program()?, arguments: Vec::new() };
+                Ok(Client::new(&folder, Some(start), notice))
+            }
+        }
+    }
+
     fn say_place(&self) -> Result<(), Stop> {
         let remark = match self.place()? {
             Place::Server(server) => format!("server: {}", server.url),

@@ -117,7 +117,7 @@ fn reporter(set: &WorkingSet, call: &mut Call, spec: &Spec) -> Result<(), Refusa
 /// Whoever has no secret of a reporter hears only that.
 fn unknown_reporter() -> Refusal {
     Refusal::new(Code::Unauthenticated, "the request carries no secret of a reporter that is known here")
-        .next("renew as the session that holds the task: `tenure heartbeat TASK`")
+        .next("renew as the session that holds the task: `tenure heartbeat TASK`, or declare a window: `tenure keep TASK`")
 }
 
 /// Judges the person by the account as it is now. A password that was compared before the account got another one counts

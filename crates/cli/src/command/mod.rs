@@ -17,6 +17,7 @@ pub mod help;
 pub mod import;
 pub mod init;
 pub mod instructions;
+pub mod keep;
 pub mod label;
 pub mod login;
 pub mod man;

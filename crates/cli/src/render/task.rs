@@ -84,6 +84,16 @@ pub fn holder(attempt: &AttemptView) -> String {
     if attempt.stale {
         text = format!("{text}, no progress for {}", time::duration(attempt.progress_age_ms));
     }
+    if let Some(job) = attempt.reporter.as_ref().filter(|job| job.window_ms > 0) {
+        let seen = job
+            .renewed_age_ms
+            .map_or("not seen yet".to_owned(), |age| format!("seen {} ago", time::duration(age)));
+        text = format!(
+            "{text}, {} is watched for another {} ({seen})",
+            job.watches,
+            time::duration(job.window_ms)
+        );
+    }
     if attempt.cancel_requested {
         text.push_str(", asked to stop");
     }

@@ -11,6 +11,7 @@ mod exports;
 mod expressions;
 mod finding;
 mod gallery;
+mod keeping;
 mod network;
 mod onboarding;
 mod people;

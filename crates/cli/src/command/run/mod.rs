@@ -10,7 +10,7 @@ pub mod guard;
 mod outcome;
 mod renewal;
 mod report;
-mod signals;
+pub mod signals;
 pub mod starter;
 mod stopping;
 mod terminal;
