@@ -8,10 +8,10 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tenure_client::place::Wish;
 
 use crate::command::{
-    account, audit, backup, blocker, call, commits, completion as completion_script, config, demo,
-    dependency, digest, doctor, export, help, import, init, instructions, keep, label, login, man, onboard,
-    ownership, project, queue, record, restore, run, search, serve, session, start, store, task, token,
-    version, wait, whoami,
+    account, agent, audit, backup, blocker, call, commits, completion as completion_script, config, connect,
+    demo, dependency, digest, doctor, export, help, import, init, instructions, keep, label, login, man,
+    onboard, ownership, project, queue, record, restore, run, search, serve, session, start, store, task,
+    token, version, wait, whoami,
 };
 use crate::completion;
 use crate::context::Context;
@@ -129,6 +129,10 @@ enum Command {
     /// Tokens that agents and machines come with by the network
     #[command(subcommand)]
     Token(token::Command),
+    /// Agents and machines on other workstations
+    #[command(subcommand)]
+    Agent(agent::Command),
+    Connect(connect::Connect),
     Login(login::Login),
     #[command(name = "whoami")]
     WhoAmI(WhoAmI),
@@ -228,7 +232,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         screen.json.get_or_insert_default();
     }
-    let wish = Wish { server: options.server, local: options.local };
+    let wish = Wish { server: options.server, local: options.local, ..Wish::default() };
     let context = Context::new(screen.clone(), options.session, wish);
     match command {
         Some(Command::Serve(serve)) => serve::run(serve, &context),
@@ -277,6 +281,8 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Project(command)) => project::run(command, context),
         Some(Command::Account(command)) => account::run(command, context),
         Some(Command::Token(command)) => token::run(command, context),
+        Some(Command::Agent(command)) => agent::run(command, context),
+        Some(Command::Connect(command)) => connect::run(&command, context),
         Some(Command::Login(command)) => login::run(&command, context),
         Some(Command::WhoAmI(operation)) => whoami::run(&operation, context),
         Some(Command::Session(command)) => session::run(command, context),

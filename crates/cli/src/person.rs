@@ -4,6 +4,7 @@ use schemars::SchemaGenerator;
 use serde_json::Value;
 use tenure_client::ask::Answered;
 use tenure_client::person::{Credentials, Proven};
+use tenure_client::place::Place;
 use tenure_core::model::ids::PrincipalName;
 use tenure_core::operation::account::{BootstrapAccount, CreateAccount, SetPassword};
 use tenure_core::operation::{Access, Operation, Spec};
@@ -63,7 +64,12 @@ impl Context {
         let name = if spec.access == Access::Console { None } else { Some(who.name()?) };
         let proof = match name {
             Some(name) => {
-                let password = typing.line(&format!("Password of {name} for `{}`", spec.name))?;
+                // Whoever is to get the password is named, unless it is this machine's own.
+                let at = match self.place()? {
+                    Place::Server(server) => format!(" at {}", server.url),
+                    Place::Local(_) => String::new(),
+                };
+                let password = typing.line(&format!("Password of {name}{at} for `{}`", spec.name))?;
                 Proven::Password { name, password }
             }
             None => Proven::Console(typing.line("The one-time secret that the server printed")?),

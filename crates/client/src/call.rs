@@ -344,7 +344,7 @@ impl Client {
                 }
                 Err(Cut::Uncertain(detail)) => {
                     may_have_happened = true;
-                    let next = "repeat the command; `tenure doctor` looks for the cause";
+                    let next = self.server.as_ref().map_or(place::AFTER_A_CUT, Server::after_a_cut);
                     last = Failure::cannot_tell(detail, next);
                 }
             }

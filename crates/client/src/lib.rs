@@ -9,6 +9,7 @@ pub mod ask;
 pub mod autostart;
 pub mod call;
 pub mod clock;
+pub mod config_file;
 pub mod export;
 pub mod failure;
 pub mod follow;

@@ -23,11 +23,18 @@ pub struct Setting {
     pub origin: String,
 }
 
+/// What names a server that a person has typed the address of.
+pub const TYPED: &str = "the command line";
+
 /// What the command line says about the place.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
     /// `--server`.
     pub server: Option<String>,
+    /// What names that server, if it is no option of that name.
+    pub named_by: Option<&'static str>,
+    /// The authorities that its certificate is checked against, if the command line says so.
+    pub authorities: Option<PathBuf>,
     /// `--local`: mean the local store although a server is configured.
     pub local: bool,
 }
@@ -35,9 +42,9 @@ pub struct Wish {
 /// The user's configuration file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Config {
-    server: Option<String>,
-    ca_file: Option<PathBuf>,
+pub(crate) struct Config {
+    pub(crate) server: Option<String>,
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 /// Where the coordinator is.
@@ -60,6 +67,19 @@ pub struct Server {
     pub authorities: Option<Setting>,
     /// The state folder: the token and the sessions are there.
     pub folder: PathBuf,
+}
+
+/// What to do about an answer that was lost.
+pub(crate) const AFTER_A_CUT: &str = "repeat the command; `tenure doctor` looks for the cause";
+
+impl Server {
+    /// The same for one on the network, which may speak otherwise than its address says.
+    pub(crate) fn after_a_cut(&self) -> &'static str {
+        if self.url.is_encrypted {
+            return AFTER_A_CUT;
+        }
+        "repeat the command; if that port speaks TLS, its address begins with https://"
+    }
 }
 
 impl Place {
@@ -106,7 +126,7 @@ pub fn state_folder(variable: &dyn Fn(&str) -> Option<String>) -> Result<Setting
 pub fn server(wish: &Wish, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Setting>, Failure> {
     let setting = |value: String, origin: String| Some(Setting { name: "server", value, origin });
     if let Some(server) = &wish.server {
-        return Ok(setting(server.clone(), "--server".to_owned()));
+        return Ok(setting(server.clone(), wish.named_by.unwrap_or("--server").to_owned()));
     }
     if wish.local {
         return Ok(None);
@@ -119,8 +139,14 @@ pub fn server(wish: &Wish, variable: &dyn Fn(&str) -> Option<String>) -> Result<
 }
 
 /// The file of authorities that servers' certificates are checked against, if it is not the system's.
-pub fn authorities(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Setting>, Failure> {
+pub fn authorities(
+    wish: &Wish,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<Setting>, Failure> {
     let setting = |value: String, origin: String| Some(Setting { name: "ca_file", value, origin });
+    if let Some(file) = &wish.authorities {
+        return Ok(setting(file.to_string_lossy().into_owned(), "--ca".to_owned()));
+    }
     if let Some(file) = given(variable, "TENURE_CA_FILE") {
         return Ok(setting(file, "TENURE_CA_FILE".to_owned()));
     }
@@ -171,7 +197,7 @@ pub fn find(wish: &Wish, variable: &dyn Fn(&str) -> Option<String>) -> Result<Pl
             ways_out(&server.origin),
         )
     })?;
-    let authorities = authorities(variable)?;
+    let authorities = authorities(wish, variable)?;
     Ok(Place::Server(Server { url, named_by: server.origin, authorities, folder }))
 }
 
@@ -188,6 +214,9 @@ pub fn store(wish: &Wish, variable: &dyn Fn(&str) -> Option<String>) -> Result<P
 
 /// What to do about a server that cannot be used, by what names it.
 pub(crate) fn ways_out(named_by: &str) -> String {
+    if named_by == TYPED {
+        return "correct the URL, or try again when the server is there; nothing was changed".to_owned();
+    }
     format!("correct what {named_by} says, or say --local to mean the store of this machine")
 }
 

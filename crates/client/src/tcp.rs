@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::failure::Failure;
 use crate::private;
@@ -64,10 +64,29 @@ impl Reach {
         stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
         stream.set_write_timeout(Some(CONNECT_TIMEOUT))?;
         while connection.is_handshaking() {
-            connection.complete_io(&mut stream)?;
+            connection.complete_io(&mut stream).map_err(explained)?;
         }
         Ok(Connection::Encrypted(Box::new(StreamOwned::new(connection, stream))))
     }
+}
+
+/// Adds what a person can do about a handshake that failed.
+fn explained(error: Error) -> Error {
+    let hint = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        // Another authority of the same name cannot have signed it either.
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        )) => {
+            "no authority that is trusted here has signed it: name the authority's certificate with TENURE_CA_FILE, or \
+             keep it with `tenure connect URL --ca FILE`"
+        }
+        Some(rustls::Error::InvalidMessage(_)) => {
+            "that port does not speak TLS: its address begins with http://, or another port does"
+        }
+        // open set: what else can fail is the library's to say
+        _ => return error,
+    };
+    Error::new(error.kind(), format!("{error}; {hint}"))
 }
 
 /// How connections are encrypted, and whom they trust.

@@ -1,6 +1,7 @@
 //! The commands, one file per noun.
 
 pub mod account;
+pub mod agent;
 pub mod audit;
 pub mod backup;
 pub mod blocker;
@@ -8,6 +9,7 @@ pub mod call;
 pub mod commits;
 pub mod completion;
 pub mod config;
+pub mod connect;
 pub mod demo;
 pub mod dependency;
 pub mod digest;

@@ -6,6 +6,7 @@ use clap::Subcommand;
 use serde_json::json;
 use tenure_client::ask::Answered;
 use tenure_client::clock;
+use tenure_client::server_url::ServerUrl;
 use tenure_core::model::ids::{PrincipalName, TokenId};
 use tenure_core::operation::Operation;
 use tenure_core::operation::token::{CreateToken, ListTokens, RevokeToken, RotateToken, TokenAnswer};
@@ -78,20 +79,42 @@ pub struct Rotate {
 pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
     match command {
         Command::Create(Create { name, kind, read_only, valid, reason, who }) => {
-            let token = Token::of(kind, clock::random());
-            let hash = token.hash();
-            let valid_ms = valid.map(ms);
-            give(context, &CreateToken { name, kind, hash, read_only, valid_ms, reason }, &who, &token)
+            create(context, Given { name, kind, read_only, valid, reason, who }, None)
         }
         Command::List(By { operation, who }) => context.perform_as(&operation, &who, None),
         Command::Rotate(Rotate { token: old, kind, overlap, reason, who }) => {
             let token = Token::of(kind, clock::random());
             let hash = token.hash();
             let overlap_ms = overlap.map(ms);
-            give(context, &RotateToken { token: old, kind, hash, overlap_ms, reason }, &who, &token)
+            let rotate = RotateToken { token: old, kind, hash, overlap_ms, reason };
+            give(context, &rotate, &who, (&token, None))
         }
         Command::Revoke(By { operation, who }) => context.perform_as(&operation, &who, None),
     }
+}
+
+/// What is said of a token that is to be made.
+pub struct Given {
+    /// The agent's or the machine's name.
+    pub name: PrincipalName,
+    /// Whom it is for.
+    pub kind: TokenKind,
+    /// Whether it asks and changes nothing.
+    pub read_only: bool,
+    /// How long it counts.
+    pub valid: Option<Duration>,
+    /// The reason.
+    pub reason: String,
+    /// Who acts.
+    pub who: As,
+}
+
+/// Makes a token and shows it once; with a server's address, also the command that sets a workstation up with it.
+pub fn create(context: &Context, given: Given, connect: Option<&ServerUrl>) -> Result<(), Stop> {
+    let Given { name, kind, read_only, valid, reason, who } = given;
+    let token = Token::of(kind, clock::random());
+    let create = CreateToken { name, kind, hash: token.hash(), read_only, valid_ms: valid.map(ms), reason };
+    give(context, &create, &who, (&token, connect))
 }
 
 fn ms(duration: Duration) -> i64 {
@@ -103,17 +126,29 @@ fn give<O: Operation<Answer = TokenAnswer>>(
     context: &Context,
     operation: &O,
     who: &As,
-    token: &Token,
+    (token, connect): (&Token, Option<&ServerUrl>),
 ) -> Result<(), Stop> {
     let input = serde_json::to_value(operation).expect("inputs are plain data and always serialise");
     let answered: Answered<TokenAnswer> = Answered::read(context.ask_person(&O::SPEC, &input, who, None)?)?;
     let made = &answered.value.token;
     context.screen.remark(&format!(
-        "tenure: the token {} is for the {} {}, until {}; it is shown this once, and `tenure login` keeps it there",
+        "tenure: the token {} is for the {} {}, until {}; it is shown this once, and {}",
         made.token,
         made.kind,
         made.name,
-        time::moment(made.expires_at)
+        time::moment(made.expires_at),
+        if connect.is_some() {
+            "the other workstation is asked for it when it runs the first line"
+        } else {
+            "`tenure login` keeps it there"
+        }
     ));
-    context.print_value(&json!({ "token": made, "text": token.as_str() }), &format!("{}\n", token.as_str()))
+    let mut value = json!({ "token": made, "text": token.as_str() });
+    let mut lines = format!("{}\n", token.as_str());
+    if let Some(url) = connect {
+        let command = format!("tenure connect {url}");
+        lines = format!("{command}\n{lines}");
+        value["connect"] = json!(command);
+    }
+    context.print_value(&value, &lines)
 }

@@ -14,7 +14,7 @@ use crate::people::{PASSWORD, Talk};
 use crate::place::{Place, Ran, signal};
 
 /// A server of a test's own.
-struct Server {
+pub struct Server {
     process: Child,
     ready: Value,
     folder: PathBuf,
@@ -22,7 +22,7 @@ struct Server {
 
 impl Server {
     /// The server of a folder of its own beside the store of this machine, with these options.
-    fn start(place: &Place, options: &[&str]) -> Self {
+    pub fn start(place: &Place, options: &[&str]) -> Self {
         let folder = place.root.path().join("served");
         let folder_name = folder.to_str().expect("text");
         let words = [&["serve", "--folder", folder_name], options].concat();
@@ -43,7 +43,7 @@ impl Server {
         Self::start(place, &["--listen", "127.0.0.1:0", "--certificate", certificate, "--key", key])
     }
 
-    fn url(&self) -> &str {
+    pub fn url(&self) -> &str {
         self.ready["listening"][0].as_str().unwrap_or_else(|| panic!("it does not listen: {}", self.ready))
     }
 
@@ -155,7 +155,12 @@ fn a_server_that_cannot_be_used_never_becomes_the_local_store() {
     let mut server = Server::encrypted(&host, &authority);
     let words = ["ready", "--project", "afc"];
     let place = using(server.url(), &stranger);
-    refused(&place.run("ada", &words), &place, 2, &["cannot be reached", "certificate", "--local"]);
+    refused(
+        &place.run("ada", &words),
+        &place,
+        2,
+        &["cannot be reached", "certificate", "TENURE_CA_FILE", "--ca", "--local"],
+    );
 
     let mut place = using(server.url(), &authority);
     place.variables.push(("TENURE_CA_FILE".to_owned(), "/dev/null".to_owned()));
@@ -266,7 +271,7 @@ fn an_agent_elsewhere_works_with_a_token_until_it_is_revoked() {
     let made = by_ada(&host, "token create ci-1 --kind agent --reason nightly --for 30d");
     let token = token_in(&made);
     let work = using(&url, &authority);
-    refused(&work.run("ci-1", &["ready"]), &work, 5, &["tenure login", "tenure token create"]);
+    refused(&work.run("ci-1", &["ready"]), &work, 5, &["tenure connect", "tenure agent add"]);
     let wrong = work.fed("", &["login", "--stdin"], &token.as_bytes()[..token.len() - 1]);
     refused(&wrong, &work, 1, &["copy it whole"]);
     assert!(!wrong.err.contains(&token[10..20]), "it is not repeated: {}", wrong.err);

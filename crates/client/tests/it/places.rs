@@ -41,7 +41,8 @@ fn a_configured_server_never_turns_into_the_local_store() {
     std::fs::create_dir_all(home.path().join(".config/tenure")).expect("created");
     let file = home.path().join(".config/tenure/config.toml");
     std::fs::write(&file, "server = \"https://tenure.example\"\n").expect("written");
-    let wish = |server: Option<&str>, local| Wish { server: server.map(str::to_owned), local };
+    let wish =
+        |server: Option<&str>, local| Wish { server: server.map(str::to_owned), local, ..Wish::default() };
     let home_only = [("HOME", path)];
     let with_server = [("HOME", path), ("TENURE_SERVER", "https://other.example")];
     for (wish, known, origin) in [

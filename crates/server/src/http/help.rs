@@ -17,8 +17,8 @@ const DETAIL: &str =
 const STEPS: [&str; 5] = [
     "show this to your human: only they can get you in, and nothing is told before",
     "human: ask whoever runs this server for a token for this agent, and treat it like a password",
-    "administrator: `tenure token create NAME --kind agent --reason REASON`, on the server's machine or any that knows it",
-    "human: `tenure login --server URL` asks for the token and keeps it for this user alone",
+    "administrator: `tenure agent add NAME --server-url URL --reason REASON`, on the server's machine or any that knows it",
+    "human: `tenure connect URL` asks for the token and keeps it for this user alone",
     "then repeat the command; tenure sends the token as `Authorization: Bearer TOKEN`",
 ];
 
