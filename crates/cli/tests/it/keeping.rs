@@ -5,7 +5,9 @@ use std::process::{Child, Command};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_client::processes;
+use tenure_cluster::Authority;
 
+use crate::network::{administered, by_ada, token_in};
 use crate::place::{Place, signal, until};
 
 /// A lease of a second and a half: without renewals it is soon over.
@@ -237,4 +239,30 @@ fn what_is_not_there_is_not_watched_and_what_is_not_held_is_not_kept() {
     let gone = place.run("ada", &["keep", "afc-1", "--watch", &pid, "--for", "1m"]);
     assert_eq!(gone.code, 1, "{}", gone.err);
     assert!(reporter(&place).is_null());
+}
+
+#[test]
+fn by_the_network_it_renews_with_the_reporters_secret_alone_which_no_log_has() {
+    let authority = Authority::new().expect("openssl");
+    let (host, _server, url) = administered(&authority);
+    let token = token_in(&by_ada(&host, "token create ci-1 --kind agent --reason nightly"));
+    let mut work = Place::new();
+    let file = authority.certificate().display().to_string();
+    work.variables = vec![("TENURE_SERVER".to_owned(), url), ("TENURE_CA_FILE".to_owned(), file)];
+    assert_eq!(work.fed("", &["login", "--stdin"], token.as_bytes()).code, 0);
+    work.ok("ci-1", &["claim", "afc-1"]);
+    let mut long = Long::new();
+    let pid = long.pid();
+    let words = ["keep", "--watch", &pid, "--for", "10m", "--every", "100ms"];
+    let keeping = work.command("ci-1", &words).spawn().expect("it starts");
+    until("it was renewed", || !reporter(&host)["renewed_age_ms"].is_null());
+    long.end();
+    let (code, text) = outcome(keeping);
+    assert_eq!(code, 0, "{text}");
+    let events = host.json("lead", &["events", "--newest", "--task", "afc-1"]);
+    let ended = events["events"].as_array().expect("a list").iter().find(|it| it["kind"] == "reporter_ended");
+    assert_eq!(ended.expect("recorded")["actor"]["principal"], "ci-1");
+    let log = std::fs::read_to_string(host.state().join("daemon.log")).expect("a log");
+    assert!(!log.contains("tnr_reporter_"), "{log}");
+    assert_eq!(host.run("lead", &["audit", "verify"]).code, 0);
 }
