@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::{
-    Access, Effect, FENCE_REFUSALS, Fencing, PERSON_REFUSALS, READ_REFUSALS, SESSION_REFUSALS,
-    SHARED_REFUSALS, Spec, WRITE_REFUSALS,
+    Access, Effect, FENCE_REFUSALS, Fencing, NO_REPORTER_REFUSALS, PERSON_REFUSALS, READ_REFUSALS,
+    REPORTER_REFUSALS, SESSION_REFUSALS, SHARED_REFUSALS, Spec, WRITE_REFUSALS,
 };
 
 use super::schema::{Definitions, Field};
@@ -35,9 +35,11 @@ const GROUPS: &[(&str, &[Code])] = &[
     ("any operation", SHARED_REFUSALS),
     ("a session", SESSION_REFUSALS),
     ("a person", PERSON_REFUSALS),
+    ("a reporter", REPORTER_REFUSALS),
     ("a question", READ_REFUSALS),
     ("a write", WRITE_REFUSALS),
     ("a fence", FENCE_REFUSALS),
+    ("anybody but a reporter", NO_REPORTER_REFUSALS),
 ];
 
 /// docs/src/reference/operations.md and types.md beside it.
@@ -158,7 +160,9 @@ mod tests {
         assert!(section.contains("| `another` | true or false | no | Take a further task"), "{section}");
         assert!(section.contains("[`lease_held`](../refusals/lease_held.md)"), "{section}");
         assert!(
-            section.contains("[those of any operation, a session, a write](#shared-refusals)"),
+            section.contains(
+                "[those of any operation, a session, a write, anybody but a reporter](#shared-refusals)"
+            ),
             "{section}"
         );
     }

@@ -3,8 +3,8 @@
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::{
-    CROWD_REFUSALS, FENCE_REFUSALS, NETWORK_REFUSALS, NETWORK_WRITE_REFUSALS, PERSON_REFUSALS, READ_REFUSALS,
-    SESSION_REFUSALS, SHARED_REFUSALS, WRITE_REFUSALS,
+    CROWD_REFUSALS, FENCE_REFUSALS, NETWORK_REFUSALS, NETWORK_WRITE_REFUSALS, NO_REPORTER_REFUSALS,
+    PERSON_REFUSALS, READ_REFUSALS, REPORTER_REFUSALS, SESSION_REFUSALS, SHARED_REFUSALS, WRITE_REFUSALS,
 };
 
 use super::{GENERATED, Pages, operations, table};
@@ -71,6 +71,8 @@ fn returned_by(code: Code, entries: &[Entry]) -> String {
     group(NETWORK_REFUSALS, "Every request by the network, whatever it asks for.");
     group(NETWORK_WRITE_REFUSALS, "Every request by the network that changes something.");
     group(SESSION_REFUSALS, "Every operation that only a session may call.");
+    group(REPORTER_REFUSALS, "Every operation that only a reporter may call.");
+    group(NO_REPORTER_REFUSALS, "Every other operation, where the secret of a reporter comes with it.");
     group(READ_REFUSALS, "Every question that wants an event to be there (`Tenure-At-Least`).");
     group(WRITE_REFUSALS, "Every operation that writes.");
     group(CROWD_REFUSALS, "Every import, and its preview.");

@@ -9,7 +9,7 @@ use tenure_client::place::{self, Place, Wish};
 use tenure_client::server_url::ServerUrl;
 use tenure_client::{config_file, info, token};
 use tenure_core::operation::project::BindingView;
-use tenure_core::operation::token::Identity;
+use tenure_core::operation::whoami::Identity;
 
 use crate::command::login;
 use crate::context::Context;

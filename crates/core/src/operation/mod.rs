@@ -173,6 +173,8 @@ pub const REPORTER_REFUSALS: &[Code] = &[
     Code::EpochChanged,
     Code::Unauthenticated,
 ];
+/// Refusals that any other operation can return, where the secret of a reporter comes with it.
+pub const NO_REPORTER_REFUSALS: &[Code] = &[Code::ReporterLimited];
 /// Refusals that any question can return, of which event it must not be older than.
 pub const READ_REFUSALS: &[Code] = &[Code::Behind, Code::EpochChanged];
 /// Refusals that any write can return.
@@ -205,7 +207,7 @@ impl Spec {
         if self.access == Access::Reporter {
             codes.extend(REPORTER_REFUSALS);
         } else {
-            codes.push(Code::ReporterLimited);
+            codes.extend(NO_REPORTER_REFUSALS);
         }
         // A token is judged with the operation as well, where it has just been revoked.
         codes.push(Code::Unauthenticated);

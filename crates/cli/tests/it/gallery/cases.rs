@@ -4,7 +4,7 @@ use super::Case;
 use super::Effect::{self, Asks, Changes, Offline};
 
 /// What has no pictures here, and why.
-pub const TOLD_ELSEWHERE: [(&str, &str); 17] = [
+pub const TOLD_ELSEWHERE: [(&str, &str); 18] = [
     ("serve", "it is the daemon: it answers no command, and the tests of daemons look at its one line"),
     ("keep", "it watches a process and goes on; the tests of keeping do"),
     ("demo", "it plays a race whose winner differs; the process tests play it"),
