@@ -333,9 +333,15 @@ fn compare(driver: &mut dyn Driver, told: Told, last: EventNumber) -> Result<Opt
     let Told { mut accounts, mut tokens, mut reporters } = told;
     let (mut account, mut token, mut reporter) = <(Compared, Compared, Compared)>::default();
     if driver.schema()? >= ACCOUNTS_SINCE {
-        rows::each(driver, &mut |row: &Account| account.see(accounts.remove(&row.name), row.digest()))?;
-        rows::each(driver, &mut |row: &TokenRecord| token.see(tokens.remove(&row.id), row.digest()))?;
-        rows::each(driver, &mut |row: &Reporter| reporter.see(reporters.remove(&row.id), row.digest()))?;
+        rows::each(driver, &mut |row: Option<&Account>| {
+            account.see(row.map(|row| (accounts.remove(&row.name), row.digest())));
+        })?;
+        rows::each(driver, &mut |row: Option<&TokenRecord>| {
+            token.see(row.map(|row| (tokens.remove(&row.id), row.digest())));
+        })?;
+        rows::each(driver, &mut |row: Option<&Reporter>| {
+            reporter.see(row.map(|row| (reporters.remove(&row.id), row.digest())));
+        })?;
     }
     account.wrong.extend(accounts.into_values().map(|(event, _)| event));
     token.wrong.extend(tokens.into_values().map(|(event, _)| event));
@@ -353,11 +359,13 @@ struct Compared {
 }
 
 impl Compared {
-    fn see(&mut self, told: Option<(EventNumber, Digest)>, row: Digest) {
-        match told {
-            Some((_, told)) if told == row => {}
-            Some((event, _)) => drop(self.wrong.insert(event)),
-            None => self.untold = true,
+    /// Compares a row with what was told of it. One that nobody can read is none that an event tells of, so the event that
+    /// tells of it finds no row.
+    fn see(&mut self, row: Option<(Option<(EventNumber, Digest)>, Digest)>) {
+        match row {
+            Some((Some((_, told)), row)) if told == row => {}
+            Some((Some((event, _)), _)) => drop(self.wrong.insert(event)),
+            Some((None, _)) | None => self.untold = true,
         }
     }
 

@@ -230,6 +230,11 @@ fn whoever_changes_accounts_in_the_store_shows_in_the_record() {
     let plant = format!("UPDATE account SET password = '{}' WHERE name = 'bob'", planted.as_str());
     assert_eq!(altered(&plant), of_bob);
     assert_eq!(altered("DELETE FROM account WHERE name = 'bob'"), of_bob);
+    assert_eq!(
+        altered("UPDATE account SET role = 'root' WHERE name = 'bob'"),
+        of_bob,
+        "a word that nobody knows"
+    );
     let of_ada = Some((FlawKind::Account, "account_created".to_owned()));
     assert_eq!(altered("UPDATE account SET password_changed_at = 0 WHERE name = 'ada'"), of_ada);
     let insert = format!(
