@@ -6,9 +6,6 @@ use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::model::time::WallTime;
 use tenure_core::wire::PROTOCOL;
 
-use crate::call::Client;
-use crate::failure::Failure;
-
 /// What a daemon tells of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Info {
@@ -33,42 +30,6 @@ pub struct Info {
     /// What its wall clock showed when it answered; absent from a daemon that does not say so.
     #[serde(default)]
     pub wall_time: Option<WallTime>,
-}
-
-/// What a server tells everybody of itself.
-#[derive(Deserialize)]
-struct Version {
-    name: String,
-    version: String,
-    protocol: u32,
-    #[serde(default)]
-    protocol_min: Option<u32>,
-}
-
-/// The version of the server that answers there, if it is one of ours and speaks as this client does.
-pub fn server_version(client: &Client) -> Result<String, Failure> {
-    let told = client.get("/version")?;
-    let Ok(Version { name, version, protocol, protocol_min }) = serde_json::from_slice(&told) else {
-        return Err(stranger());
-    };
-    if name != "tenure" {
-        return Err(stranger());
-    }
-    if (protocol_min.unwrap_or(protocol)..=protocol).contains(&PROTOCOL) {
-        return Ok(version);
-    }
-    let mine = env!("CARGO_PKG_VERSION");
-    let detail = format!(
-        "the server (version {version}) speaks protocol {protocol}, this tenure {mine} speaks {PROTOCOL}"
-    );
-    Err(Refusal::new(Code::ProtocolMismatch, detail).next(format!("use tenure {version} here")).into())
-}
-
-fn stranger() -> Failure {
-    Failure::cannot_tell(
-        "what answers there is no Tenure server",
-        "correct the URL; ask whoever runs the server for it",
-    )
 }
 
 impl Info {

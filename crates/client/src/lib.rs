@@ -31,3 +31,4 @@ pub mod session_file;
 mod tcp;
 pub mod token;
 pub mod transport;
+pub mod version;

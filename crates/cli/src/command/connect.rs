@@ -7,7 +7,7 @@ use serde_json::json;
 use tenure_client::ask::Answered;
 use tenure_client::place::{self, Place, Wish};
 use tenure_client::server_url::ServerUrl;
-use tenure_client::{config_file, info, token};
+use tenure_client::{config_file, token, version};
 use tenure_core::operation::project::BindingView;
 use tenure_core::operation::whoami::Identity;
 
@@ -58,7 +58,7 @@ pub fn run(connect: &Connect, context: &Context) -> Result<(), Stop> {
     let wish = Wish { server, named_by: Some(place::TYPED), authorities: authorities.clone(), local: false };
     let there = Context::new(context.screen.clone(), context.session_name.clone(), wish);
     let Place::Server(server) = there.place()? else { unreachable!("a server was named") };
-    let version = info::server_version(&there.nameless_client()?)?;
+    let version = version::server_version(&there.nameless_client()?)?;
     context.screen.remark(&format!("tenure: {} is tenure {version}", server.url));
     if connect.check {
         let known = match token::read(&server.folder, &server.url)? {
