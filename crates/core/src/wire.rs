@@ -53,6 +53,9 @@ pub const JSON_LINES: &str = "application/jsonl";
 /// Where a follower that lost its connection goes on: the id of the last event that it saw.
 pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 
+/// Where tools for models are, beside the API.
+pub const MCP: &str = "/mcp";
+
 /// The private daemon's socket in its folder.
 pub const SOCKET: &str = "tenure.sock";
 /// The file beside the database that says which fleet was founded there. An empty database beside it is a loss, not a
@@ -60,6 +63,8 @@ pub const SOCKET: &str = "tenure.sock";
 pub const FLEET_MARKER: &str = "fleet";
 /// The file in a server's folder that says where its store is, if that is not in the folder.
 pub const DATABASE_MARKER: &str = "database";
+/// The secret that sessions are derived from of who calls tools by the socket.
+pub const CALLER_KEY: &str = "caller.key";
 /// The lock that a client holds while it starts a daemon and waits for its word.
 pub const START_LOCK: &str = "start.lock";
 /// The lock that a daemon holds while it starts or stops. It is another file than the client's, which is held just

@@ -20,6 +20,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Export and import", "export-and-import.md"),
     ("PostgreSQL", "postgresql.md"),
     ("On the network", "network.md"),
+    ("Tools for models", "mcp.md"),
     ("What is promised", "promises.md"),
     ("What is proved, and how", "proofs.md"),
     ("What is not promised", "not-promised.md"),

@@ -28,7 +28,9 @@ const SEAMS: &[Seam] = &[
         places: &["crates/engine/src/store/postgres/"],
     },
     Seam { name: "axum", packages: &["tenure-server"], places: &["crates/server/"] },
-    Seam { name: "rmcp", packages: &["tenure-server"], places: &["crates/server/src/mcp"] },
+    Seam { name: "rmcp", packages: &["tenure-server"], places: &["crates/server/src/mcp/protocol.rs"] },
+    // Dates come from jiff.
+    Seam { name: "chrono", packages: &[], places: &[] },
     Seam { name: "ureq", packages: &["tenure-client"], places: &["crates/client/"] },
     Seam {
         name: "tokio",

@@ -108,6 +108,10 @@ pub const EXPLAIN_STEPS: usize = 50;
 pub const BATCH_COMMANDS: usize = 256;
 /// Longest time that a request may wait for something to happen, in milliseconds. Who has more patience asks again.
 pub const WAIT_MS_MAX: i64 = 60_000;
+/// Longest wait inside a tool's call, in milliseconds: clients of tools give up on one that takes a minute.
+pub const TOOL_WAIT_MS_MAX: i64 = 50_000;
+/// Longest answer of a tool, in bytes: a model reads all of it.
+pub const TOOL_ANSWER_BYTES: usize = 24 * 1024;
 /// Most requests that wait for something to happen at once; beyond that a caller is told to come back.
 pub const WAITERS: usize = 512;
 /// Most callers that follow the record at once.

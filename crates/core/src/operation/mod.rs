@@ -23,6 +23,7 @@ pub mod search;
 pub mod session;
 pub mod task;
 pub mod token;
+pub mod tools;
 pub mod view;
 pub mod wait;
 pub mod whoami;
@@ -192,6 +193,20 @@ impl Spec {
     #[must_use]
     pub fn is_import(&self) -> bool {
         self.name.starts_with("import.")
+    }
+
+    /// Whether an agent can ask for it: no password, no secret of a helper and no console is needed.
+    #[must_use]
+    pub const fn is_for_agents(&self) -> bool {
+        match self.access {
+            Access::Anyone | Access::Session => true,
+            Access::Reporter
+            | Access::Person
+            | Access::Operator
+            | Access::Administrator
+            | Access::Console
+            | Access::Coordinator => false,
+        }
     }
 
     /// Every refusal that the operation can return.

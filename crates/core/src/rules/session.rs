@@ -170,7 +170,9 @@ impl OpenSession {
         };
         let detail =
             format!("{what} is used by the live session {} of {}", session.handle, session.principal);
-        let refusal = Refusal::new(Code::NameInUse, detail).fact("live_for_ms", left);
+        let refusal = Refusal::new(Code::NameInUse, detail)
+            .fact("live_for_ms", left)
+            .fact("session", session.id.as_str());
         refusal.next(format!("{choose}, or wait {}", duration_left(left)))
     }
 }

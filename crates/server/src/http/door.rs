@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tenure_core::envelope::Envelope;
+use tenure_core::model::ids::Digest;
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::permission::{Permission, Standing, permission};
 use tenure_core::operation::reporter::{EndReporter, RenewLease};
@@ -77,6 +78,11 @@ impl Door {
     ) -> Self {
         let hosts = Hosts::new(listening, names, origins);
         Self { hosts, proxies, nameless: Guesses::default(), guessing: Guesses::default() }
+    }
+
+    /// The names that are answered to and the origins that were named, for who checks them as well.
+    pub(super) fn allowed(&self) -> (Vec<String>, Vec<String>) {
+        self.hosts.allowed()
     }
 
     /// Lets a request in, or says why not. Neither its route nor its body has been looked at by then.
@@ -151,6 +157,18 @@ pub(super) fn name_caller(spec: &Spec, parts: &Parts, envelope: &mut Envelope) -
     Ok(())
 }
 
+/// The token that a request came with by the network, for what no reporter may ask. There is none on the socket.
+pub(super) fn token_of(parts: &Parts) -> Result<Option<Digest>, Refusal> {
+    let is_by_network = parts.extensions.get::<Peer>().is_some();
+    let judged = parts.extensions.get::<Bearer>().copied();
+    match judged.or_else(|| token::read(&parts.headers).filter(|_| !is_by_network)) {
+        Some(Bearer::Reporter(_)) => Err(renews_one_lease()),
+        Some(Bearer::Token(hash)) => Ok(is_by_network.then_some(hash)),
+        None if is_by_network => Err(help::unauthenticated()),
+        None => Ok(None),
+    }
+}
+
 /// Refuses what a reporter's secret does not open, before anything else of the request is looked at. By the network its bearer
 /// has been judged by now, and on the socket it says by itself that nobody else asks.
 pub(super) fn check_reporter(spec: &Spec, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -170,8 +188,11 @@ fn renews_only(path: &str) -> Result<(), Refusal> {
     if [RenewLease::SPEC.path, EndReporter::SPEC.path].contains(&route) {
         return Ok(());
     }
-    let detail = "the secret of a reporter renews one lease, and does not open this";
-    Err(Refusal::new(Code::ReporterLimited, detail))
+    Err(renews_one_lease())
+}
+
+fn renews_one_lease() -> Refusal {
+    Refusal::new(Code::ReporterLimited, "the secret of a reporter renews one lease, and does not open this")
 }
 
 /// Refuses what is done to the server itself, for whoever has a token.

@@ -95,6 +95,12 @@ impl Hosts {
         }
     }
 
+    /// The names, and the origins that were named: pages of this server itself are not among them.
+    pub(super) fn allowed(&self) -> (Vec<String>, Vec<String>) {
+        let origins = self.origins.iter().map(|Origin(origin)| with_port(origin));
+        (self.names.iter().map(|HostName(name)| name.clone()).collect(), origins.collect())
+    }
+
     /// Refuses a request to a name that is not this server's, and one of a page that may not ask it.
     pub(super) fn check(&self, parts: &Parts, is_encrypted: bool) -> Result<(), Refused> {
         let authority = named(&parts.headers)?;
@@ -114,6 +120,18 @@ impl Hosts {
             return Ok(());
         }
         Err(Refusal::new(Code::OriginRefused, "the Origin of the request is not allowed here").into())
+    }
+}
+
+/// An origin that says its port as well.
+fn with_port(origin: &str) -> String {
+    let (scheme, host) = origin.split_once("://").unwrap_or(("https", origin));
+    let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
+    match (has_port, scheme) {
+        (true, _) => origin.to_owned(),
+        (false, "http") => format!("{origin}:80"),
+        // open set: a scheme is a text, and an origin of ours is one of two
+        (false, _) => format!("{origin}:443"),
     }
 }
 

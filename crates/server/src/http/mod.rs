@@ -28,6 +28,7 @@ mod request;
 mod response;
 mod routes;
 mod token;
+mod tools;
 mod waiters;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub use forwarded::{Block, Proxies, caller};
 pub use hosts::{HostName, Origin};
 pub use openapi::openapi;
 pub use problem::peer_refused;
+pub use tools::Guest;
 
 /// Every route of a fleet, for whoever the operating system vouches for.
 pub fn router(app: Arc<App>) -> Router {
@@ -80,8 +82,9 @@ fn routes(app: Arc<App>, door: Option<Arc<Door>>) -> Router {
     let fixed = ServerRoute::ALL
         .iter()
         .fold(Router::new(), |router, route| router.route(route.path(), of_the_server(*route)));
+    let routes = tools::add_to(routes::add_to(fixed), &app, door.as_deref());
     let attended = Attended { app: app.clone(), door };
-    let routes = routes::add_to(fixed)
+    let routes = routes
         .fallback(|request: Request| async move { lost::no_such_route(request.uri().path()) })
         .method_not_allowed_fallback(|method: Method| async move { lost::wrong_method(&method) })
         .with_state::<()>(app);

@@ -44,6 +44,11 @@ pub(super) async fn judge(app: &Arc<App>, headers: &HeaderMap) -> Result<Option<
     Ok(is_known.then_some(bearer))
 }
 
+/// The token of a request, whether or not somebody has it.
+pub(super) fn text(headers: &HeaderMap) -> Option<Token> {
+    bearer(headers).and_then(|text| text.parse().ok())
+}
+
 /// The token itself. A request has one, of one kind.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();

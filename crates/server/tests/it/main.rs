@@ -15,5 +15,6 @@ mod permissions;
 mod shapes;
 mod tls;
 mod tokens;
+mod tools;
 mod waiting;
 mod wire;

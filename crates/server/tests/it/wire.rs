@@ -61,6 +61,12 @@ impl Request {
         self.without("Tenure-Session").without("Tenure-Proof")
     }
 
+    /// The same to another path.
+    pub fn to(self, path: &str) -> Self {
+        let method = self.line.split(' ').next().unwrap_or_default();
+        Self { line: format!("{method} {path} HTTP/1.1"), ..self }
+    }
+
     /// The same under a given operation id.
     pub fn key(self, key: &str) -> Self {
         self.without("Idempotency-Key").header("Idempotency-Key", key)
