@@ -7,7 +7,7 @@ use tenure_client::autostart::Start;
 use tenure_client::call::{Client, Retry};
 use tenure_client::failure::Failure;
 use tenure_client::identity::Identity;
-use tenure_client::mutation;
+use tenure_client::mutation::{self, Chosen};
 use tenure_client::session::{Particulars, Session};
 use tenure_core::model::refusal::Refusal;
 use tenure_core::operation::catalog::entries;
@@ -129,7 +129,8 @@ impl Agent {
 
     /// Asks for a mutation that is known by its name.
     pub fn mutate(&self, operation: &str, input: &Value) -> Result<Value, Failure> {
-        let answer = mutation::perform(&self.client, &self.session, &spec(operation), input)?;
+        let answer =
+            mutation::perform(&self.client, &self.session, (&spec(operation), input), &Chosen::default())?;
         Ok(serde_json::from_slice(&answer).expect("an answer that was accepted is JSON"))
     }
 }

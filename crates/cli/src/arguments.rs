@@ -9,7 +9,7 @@ use tenure_client::place::Wish;
 
 use crate::command::{
     account, agent, audit, backup, blocker, call, commits, completion as completion_script, config, connect,
-    demo, dependency, digest, doctor, export, help, import, init, instructions, keep, label, login, man,
+    demo, dependency, digest, doctor, export, help, import, init, instructions, keep, label, login, man, mcp,
     onboard, ownership, project, queue, record, restore, run, search, serve, session, start, store, task,
     token, version, wait, whoami,
 };
@@ -161,6 +161,7 @@ enum Command {
     Import(import::Command),
     Init(init::Init),
     Instructions(instructions::Command),
+    Mcp(mcp::Mcp),
     Onboard(onboard::Onboard),
     Demo(demo::Demo),
     Doctor(doctor::Doctor),
@@ -298,6 +299,7 @@ fn dispatch(command: Option<Command>, context: &Context) -> Result<(), Stop> {
         Some(Command::Import(command)) => import::run(&command, context),
         Some(Command::Init(init)) => init::run(init, context),
         Some(Command::Instructions(command)) => instructions::run(&command, context),
+        Some(Command::Mcp(mcp)) => mcp::run(&mcp, context),
         Some(Command::Onboard(onboard)) => onboard::run(&onboard, context),
         Some(Command::Demo(demo)) => demo::run(&demo, context),
         Some(Command::Doctor(doctor)) => doctor::run(&doctor, context),
@@ -432,7 +434,8 @@ mod tests {
     /// What is wrong with a command: a word or an option that the tree does not have.
     fn wrong(tree: &clap::Command, words: &str) -> Option<String> {
         let mut command = tree;
-        for word in words.split_whitespace() {
+        // What stands behind two hyphens is another program's.
+        for word in words.split_whitespace().take_while(|word| *word != "--") {
             if let Some(option) = word.strip_prefix("--") {
                 let name = option.split('=').next().unwrap_or(option);
                 let has = |command: &clap::Command| {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
-use tenure_client::ask::Answered;
+use tenure_client::ask::{Answered, Chosen};
 use tenure_client::autostart::Start;
 use tenure_client::call::Client;
 use tenure_client::failure::Failure;
@@ -49,6 +49,8 @@ pub struct Context {
     pub wish: Wish,
     /// The folder the command was given in.
     pub folder: PathBuf,
+    /// What a harness has told with a call instead of in the environment.
+    pub told: Vec<(&'static str, String)>,
     client: OnceCell<Client>,
     session: OnceCell<Session>,
 }
@@ -68,7 +70,8 @@ impl Context {
     /// The surroundings of a command that answers like this.
     pub fn new(screen: Screen, session_name: Option<String>, wish: Wish) -> Self {
         let folder = std::env::current_dir().unwrap_or_default();
-        Self { screen, session_name, wish, folder, client: OnceCell::new(), session: OnceCell::new() }
+        let (client, session) = (OnceCell::new(), OnceCell::new());
+        Self { screen, session_name, wish, folder, told: Vec::new(), client, session }
     }
 
     /// Where the coordinator is.
@@ -128,9 +131,13 @@ impl Context {
 
     /// Who calls.
     pub fn identity(&self) -> Result<Identity, Refusal> {
+        let told = |name: &str| {
+            let told = self.told.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+            told.or_else(|| variable(name))
+        };
         identify(&Surroundings {
             explicit: self.session_name.as_deref(),
-            variable: &variable,
+            variable: &told,
             process: &processes::process,
             pid: std::process::id(),
         })
@@ -168,10 +175,15 @@ impl Context {
 
     /// The same for any operation by its description. Whoever named what is not there is told what is nearest.
     pub fn ask(&self, spec: &Spec, input: &Value) -> Result<Vec<u8>, Stop> {
+        self.ask_with(spec, input, &Chosen::default())
+    }
+
+    /// The same, of which the caller chooses something itself.
+    pub fn ask_with(&self, spec: &Spec, input: &Value, chosen: &Chosen) -> Result<Vec<u8>, Stop> {
         // Whoever asked to wait knows that it takes a while.
         let waits = input.get("wait_ms").is_some_and(|wait| !wait.is_null());
         let progress = (!waits).then(|| Progress::of_daemon(&self.screen));
-        let asked = self.ask_as_it_is(spec, input);
+        let asked = self.ask_as_it_is(spec, input, chosen);
         drop(progress);
         if asked.is_ok() && spec.effect != Effect::Read {
             self.screen.changed();
@@ -189,7 +201,7 @@ impl Context {
         })
     }
 
-    fn ask_as_it_is(&self, spec: &Spec, input: &Value) -> Result<Vec<u8>, Stop> {
+    fn ask_as_it_is(&self, spec: &Spec, input: &Value, chosen: &Chosen) -> Result<Vec<u8>, Stop> {
         if spec.access == Access::Anyone && spec.effect == Effect::Read {
             return Ok(self.client()?.ask(spec, input, None)?);
         }
@@ -198,7 +210,7 @@ impl Context {
             return self.ask_person(spec, input, &As::default(), whose.as_ref());
         }
         let session = self.session()?;
-        match self.client()?.ask(spec, input, Some(session)) {
+        match self.client()?.ask_with(spec, input, Some(session), chosen) {
             Err(Failure::Refused(refusal)) if may_open_anew(spec, &refusal, session)? => {
                 self.screen.remark(&format!("tenure: {}; a new session was opened", refusal.detail));
                 let anew = Particulars { instead_of: Some(session.id.clone()), ..Particulars::default() };

@@ -10,6 +10,7 @@ use crate::call::{Client, patience, read};
 use crate::clock;
 use crate::failure::Failure;
 use crate::mutation;
+pub use crate::mutation::Chosen;
 use crate::route::route;
 use crate::session::Session;
 
@@ -42,6 +43,17 @@ impl Client {
 
     /// Asks for any operation by its description and its input as JSON. Mutations go through the session's file.
     pub fn ask(&self, spec: &Spec, input: &Value, session: Option<&Session>) -> Result<Vec<u8>, Failure> {
+        self.ask_with(spec, input, session, &Chosen::default())
+    }
+
+    /// The same, of which the caller chooses something itself.
+    pub fn ask_with(
+        &self,
+        spec: &Spec,
+        input: &Value,
+        session: Option<&Session>,
+        chosen: &Chosen,
+    ) -> Result<Vec<u8>, Failure> {
         if spec.access.is_authenticated() {
             // A session is no person. Who asks all the same hears it from the coordinator.
             let id = clock::operation_id().to_string();
@@ -53,7 +65,7 @@ impl Client {
         }
         let headers = match (spec.effect, session) {
             (Effect::Write | Effect::Light, Some(session)) => {
-                return mutation::perform(self, session, spec, input);
+                return mutation::perform(self, session, (spec, input), chosen);
             }
             (Effect::Read, Some(session)) => session.headers(),
             (Effect::Read, None) if spec.access == Access::Anyone => Vec::new(),

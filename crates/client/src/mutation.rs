@@ -18,10 +18,24 @@ use crate::session::Session;
 use crate::session_file::{NOBODY, Pending, Record};
 use crate::{aftermath, clock, processes};
 
+/// What a caller chooses itself of a mutation. What is absent is drawn, or found in the session's file.
+#[derive(Debug, Clone, Default)]
+pub struct Chosen {
+    /// Its id.
+    pub operation_id: Option<OperationId>,
+    /// The attempt that it is for, with the claim that the lease token is derived from.
+    pub fence: Option<(AttemptId, OperationId)>,
+}
+
 /// Carries out a session's mutation and returns the answer as it came.
-pub fn perform(client: &Client, session: &Session, spec: &Spec, input: &Value) -> Result<Vec<u8>, Failure> {
+pub fn perform(
+    client: &Client,
+    session: &Session,
+    (spec, input): (&Spec, &Value),
+    chosen: &Chosen,
+) -> Result<Vec<u8>, Failure> {
     let request = loop {
-        match session.file.update(|record| stored(session, record, spec, input))? {
+        match session.file.update(|record| stored(session, record, (spec, input), chosen))? {
             Stored::New(request) => break request,
             Stored::Abandoned(request) => resolve(client, session, &request)?,
         }
@@ -51,8 +65,8 @@ enum Stored {
 fn stored(
     session: &Session,
     record: Option<Record>,
-    spec: &Spec,
-    input: &Value,
+    (spec, input): (&Spec, &Value),
+    chosen: &Chosen,
 ) -> Result<(Option<Record>, Stored), Failure> {
     let own = record.filter(|record| record.session == session.id);
     let Some(mut record) = own else { return Err(gone(session)) };
@@ -62,7 +76,7 @@ fn stored(
         let abandoned = Stored::Abandoned(abandoned.clone());
         return Ok((Some(record), abandoned));
     }
-    let request = prepare(&record, spec, input);
+    let request = prepare(&record, (spec, input), chosen);
     // A light operation's loss is harmless and its repetition too, so it costs no write before sending.
     if spec.effect != Effect::Write {
         return Ok((None, Stored::New(request)));
@@ -96,13 +110,13 @@ fn resolve(client: &Client, session: &Session, abandoned: &Pending) -> Result<()
 }
 
 /// The request as it is stored: with a new id, and the fence of what the session holds.
-fn prepare(record: &Record, spec: &Spec, input: &Value) -> Pending {
+fn prepare(record: &Record, (spec, input): (&Spec, &Value), chosen: &Chosen) -> Pending {
     let pid = std::process::id();
     Pending {
         operation: spec.name.to_owned(),
         input: input.clone(),
-        operation_id: clock::operation_id(),
-        fence: fence(record, spec, input),
+        operation_id: chosen.operation_id.clone().unwrap_or_else(clock::operation_id),
+        fence: chosen.fence.clone().or_else(|| fence(record, spec, input)),
         pid,
         started: processes::started(pid).unwrap_or_default(),
     }

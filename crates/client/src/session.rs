@@ -145,7 +145,7 @@ impl Session {
     }
 
     /// The session of an id, if its file lies here: a parent vouches for the session that it starts by its own proof.
-    fn of_id(client: &Client, id: &SessionId) -> Result<Option<Self>, Failure> {
+    pub fn of(client: &Client, id: &SessionId) -> Result<Option<Self>, Failure> {
         let input = serde_json::json!({ "session": id });
         let spec = &ShowSession::SPEC;
         let answer = client.exchange(&route(spec, &input)?, &[], call::patience(spec, &input));
@@ -170,7 +170,7 @@ impl Session {
         particulars: &Particulars,
     ) -> Result<(), Failure> {
         let parent =
-            particulars.parent.as_ref().map(|parent| Self::of_id(client, parent)).transpose()?.flatten();
+            particulars.parent.as_ref().map(|parent| Self::of(client, parent)).transpose()?.flatten();
         let answer = self.announce(client, identity, particulars, parent.as_ref().unwrap_or(self));
         if answer.as_ref().is_err_and(Failure::is_decided) {
             self.file.forget(&self.id)?;

@@ -23,6 +23,7 @@ pub mod keep;
 pub mod label;
 pub mod login;
 pub mod man;
+pub mod mcp;
 pub mod onboard;
 pub mod ownership;
 pub mod project;

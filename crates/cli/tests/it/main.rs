@@ -24,4 +24,5 @@ mod shells;
 mod stories;
 mod surfaces;
 mod terminal;
+mod tools;
 mod waiting;

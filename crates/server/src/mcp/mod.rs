@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value};
-use tenure_core::model::refusal::Refusal;
+use tenure_core::model::refusal::{Code, Refusal};
 
 use asked::Asked;
 use told::Told;
@@ -31,6 +31,23 @@ pub use protocol::serve_stdio;
 pub trait Carrier: Send + Sync + 'static {
     /// Asks for an operation and returns its answer as JSON, or why there is none.
     fn carry(&self, asked: Asked, beside: Beside) -> impl Future<Output = Result<String, Refusal>> + Send;
+}
+
+/// Who carries calls out by waiting for the answer, each on a thread of its own.
+pub trait Plain: Send + Sync + 'static {
+    /// Asks for an operation and returns its answer as JSON, or why there is none.
+    fn carry(&self, asked: Asked, beside: &Beside) -> Result<String, Refusal>;
+}
+
+/// The threads that [`Plain`] calls are carried out on.
+struct OnThreads<P>(Arc<P>);
+
+impl<P: Plain> Carrier for OnThreads<P> {
+    async fn carry(&self, asked: Asked, beside: Beside) -> Result<String, Refusal> {
+        let plain = self.0.clone();
+        let carried = tokio::task::spawn_blocking(move || plain.carry(asked, &beside)).await;
+        carried.unwrap_or_else(|_| Err(Refusal::new(Code::CannotTell, "the call was interrupted")))
+    }
 }
 
 /// What came with a call besides its arguments.

@@ -15,7 +15,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool as Listed,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler, serve_server};
@@ -26,7 +26,7 @@ use tenure_core::operation::tools::Profile;
 
 use super::told::Told;
 use super::tool::{self, Tool};
-use super::{Beside, Carrier, call};
+use super::{Beside, Carrier, OnThreads, Plain, call};
 use crate::http::Guest;
 
 /// Most calls that wait for a server at once, of one that is spoken to over standard input and output.
@@ -135,15 +135,20 @@ impl<C: Carrier> Served<C> {
 }
 
 /// Offers tools over standard input and output until the input ends. Nothing else may write there meanwhile.
-pub fn serve_stdio<C: Carrier>(carrier: C, profile: Profile) -> std::io::Result<()> {
+pub fn serve_stdio(plain: impl Plain, profile: Profile) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(CALLS_AT_ONCE)
         .build()?;
     runtime.block_on(async {
-        let offered = Offered { carrier: Arc::new(carrier), profile };
+        let offered = Offered { carrier: Arc::new(OnThreads(Arc::new(plain))), profile };
         let serving = serve_server(offered, rmcp::transport::stdio_pipes());
-        let serving = serving.await.map_err(std::io::Error::other)?;
+        let serving = match serving.await {
+            Ok(serving) => serving,
+            // Whoever started it went before saying a word.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(std::io::Error::other(error)),
+        };
         serving.waiting().await.map_err(std::io::Error::other)?;
         Ok(())
     })

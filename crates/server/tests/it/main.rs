@@ -15,6 +15,7 @@ mod permissions;
 mod shapes;
 mod tls;
 mod tokens;
+mod tool_permissions;
 mod tools;
 mod waiting;
 mod wire;

@@ -12,7 +12,7 @@ use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::{Entry, entries};
 use tenure_core::operation::example::example;
 use tenure_core::operation::permission::{Condition, Permission, Standing, permission};
-use tenure_core::operation::{Access, Effect, FENCE_REFUSALS, Method};
+use tenure_core::operation::{Effect, FENCE_REFUSALS, Method};
 use tenure_core::secret::Proof;
 use tenure_core::server_route::{Reach, ServerRoute};
 use tenure_core::token::{ReporterSecret, Token, TokenKind};
@@ -25,7 +25,7 @@ use crate::wire::{Answer, LEASE, PROOF, Request, get, request};
 const SPARE: [u8; 32] = [3; 32];
 
 /// What is refused because of who asks, and for no other reason.
-const OF_AUTHORITY: [Code; 9] = [
+pub const OF_AUTHORITY: [Code; 9] = [
     Code::Unauthenticated,
     Code::TokenReadOnly,
     Code::TokenMismatch,
@@ -39,24 +39,24 @@ const OF_AUTHORITY: [Code; 9] = [
 
 /// By which way somebody asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+pub enum Way {
     Socket,
     Network,
 }
 
 /// A server with people of every role, and callers of every kind.
-struct Scene {
-    served: Served,
-    agent: Token,
+pub struct Scene {
+    pub served: Served,
+    pub agent: Token,
     reader: Token,
-    reporter: ReporterSecret,
+    pub reporter: ReporterSecret,
     drawn: Cell<u32>,
     /// The last session that was opened.
     last: Cell<Option<String>>,
 }
 
 impl Scene {
-    fn begin() -> Self {
+    pub fn begin() -> Self {
         let served = administered();
         for (name, role) in [("mel", "member"), ("olga", "operator")] {
             by_ada(&served, "account.create", json!({ "name": name, "role": role, "reason": "joins" }));
@@ -99,7 +99,7 @@ impl Scene {
         id
     }
 
-    fn close_last(&self) {
+    pub fn close_last(&self) {
         if let Some(last) = self.last.take() {
             let close = self.of_session(request("POST", "/api/v1/sessions/close"), &last).json("{}");
             drop(self.served.ask(&close));
@@ -173,7 +173,7 @@ impl Scene {
         self.by(request, standing, way)
     }
 
-    fn by(&self, request: Request, standing: Standing, way: Way) -> Answer {
+    pub fn by(&self, request: Request, standing: Standing, way: Way) -> Answer {
         // Everybody comes from an address of their own: those who ask in vain would be told to wait.
         let number = self.number();
         let client = format!("198.51.{}.{}", number / 250, number % 250);
@@ -226,7 +226,7 @@ fn text(value: &Value) -> String {
 }
 
 /// An operation's example, where it names something new or something of this scene.
-fn input(entry: &Entry) -> Value {
+pub fn input(entry: &Entry) -> Value {
     static DRAWN: AtomicU32 = AtomicU32::new(0);
     let mut input = example(entry);
     if let Some(token) = input.get_mut("token") {
@@ -308,94 +308,6 @@ fn check(condition: Condition, answer: &Answer, standing: Standing, way: Way, wh
             assert!(matches!(standing, Standing::Member | Standing::Operator), "{what}");
             assert_eq!(of_authority(answer), None, "without a name it is their own: {what}");
         }
-    }
-}
-
-/// The result of calling a tool: the answer, and the code if it was refused. A tool that is not there has none.
-fn called(answer: &Answer) -> Option<(Value, Option<String>)> {
-    let result = answer.value()["result"].clone();
-    let content = result["structuredContent"].clone();
-    let code = (result["isError"] == true).then(|| content["code"].as_str().expect("a code").to_owned());
-    (!result.is_null()).then_some((content, code))
-}
-
-impl Scene {
-    fn tool(&self, name: &str, arguments: &Value, standing: Standing) -> Answer {
-        let call = json!({
-            "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": name, "arguments": arguments },
-        });
-        let request = request("POST", "/mcp/full")
-            .header("Accept", "application/json, text/event-stream")
-            .header("MCP-Protocol-Version", "2025-11-25")
-            .json(&call.to_string());
-        match standing {
-            Standing::Reporter => {
-                let bearer = format!("Bearer {}", self.reporter.as_str());
-                self.by(request.header("Authorization", &bearer), standing, Way::Network)
-            }
-            _ => self.by(request, standing, Way::Network),
-        }
-    }
-}
-
-#[test]
-fn every_cell_of_the_table_is_so_for_tools() {
-    for entry in entries() {
-        let scene = Scene::begin();
-        scene.close_last();
-        let opened = scene.tool("session_open", &json!({ "name": "robin" }), Standing::Caller);
-        let (opened, _) = called(&opened).expect("a tool");
-        let tool = entry.spec.name.replace(['.', '-'], "_");
-        let plain =
-            if entry.spec.name == "session.open" { json!({ "name": "somebody" }) } else { input(&entry) };
-        let mut in_session = plain.clone();
-        if entry.spec.access == Access::Session {
-            in_session["session"] = opened["session"]["id"].clone();
-        }
-        assert_eq!(scene.tool(&tool, &plain, Standing::Stranger).code(), "unauthenticated", "{tool}");
-        assert_eq!(scene.tool(&tool, &plain, Standing::Reporter).code(), "reporter_limited", "{tool}");
-        // A model has no password and no console: whatever else there is to be, it is one of these.
-        for (standing, arguments) in
-            [(Standing::Reader, &plain), (Standing::Caller, &plain), (Standing::Session, &in_session)]
-        {
-            let answer = scene.tool(&tool, arguments, standing);
-            let what = format!("{tool} as {standing}: {}", answer.body);
-            let Some((_, code)) = called(&answer) else {
-                assert!(!entry.spec.is_for_agents(), "{what}");
-                continue;
-            };
-            assert!(entry.spec.is_for_agents(), "{what}");
-            let is_of_authority =
-                code.as_ref().is_some_and(|code| OF_AUTHORITY.iter().any(|known| known.as_str() == code));
-            match permission(&entry.spec, standing) {
-                // It names no session and so hears that first.
-                Permission::Refused(_) if entry.spec.access == Access::Session => {
-                    assert_eq!(code.as_deref(), Some("session_required"), "{what}");
-                }
-                Permission::Refused(refused) => assert_eq!(code.as_deref(), Some(refused.as_str()), "{what}"),
-                Permission::If(Condition::Holder) => {
-                    assert!(
-                        FENCE_REFUSALS.iter().any(|known| code.as_deref() == Some(known.as_str())),
-                        "{what}"
-                    );
-                }
-                Permission::If(Condition::OwnName) => {
-                    assert_eq!(code.as_deref(), Some("token_mismatch"), "{what}");
-                }
-                Permission::Granted | Permission::If(_) => assert!(!is_of_authority, "{what}"),
-            }
-        }
-        let reads = entry.spec.access == Access::Session && entry.spec.is_for_agents();
-        if reads && entry.spec.effect != Effect::Read {
-            let (_, code) = called(&scene.tool(&tool, &in_session, Standing::Reader)).expect("a tool");
-            assert_eq!(
-                code.as_deref(),
-                Some("token_read_only"),
-                "{tool} in a session that is not the reader's"
-            );
-        }
-        revoke(&scene.served, &scene.agent);
-        assert_eq!(scene.tool(&tool, &in_session, Standing::Session).code(), "unauthenticated", "{tool}");
     }
 }
 

@@ -4,7 +4,8 @@ use super::Case;
 use super::Effect::{self, Asks, Changes, Offline};
 
 /// What has no pictures here, and why.
-pub const TOLD_ELSEWHERE: [(&str, &str); 18] = [
+pub const TOLD_ELSEWHERE: [(&str, &str); 19] = [
+    ("mcp", "it speaks a protocol to a program; the tests of tools do"),
     ("serve", "it is the daemon: it answers no command, and the tests of daemons look at its one line"),
     ("keep", "it watches a process and goes on; the tests of keeping do"),
     ("demo", "it plays a race whose winner differs; the process tests play it"),
