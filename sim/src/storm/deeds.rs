@@ -145,7 +145,7 @@ const DEEDS: &[Deed] = &[
         Some(json!({ "project": PROJECT, "revision": it.project_revision?, "name": it.text }))
     }),
     deed("project.policy", [0, 1, 0], |it| {
-        Some(json!({ "project": PROJECT, "revision": it.project_revision?, "reason": it.text }))
+        Some(json!({ "project": PROJECT, "revision": 1, "reason": it.text }))
     }),
     deed("project.bind", [0, 2, 0], |it| Some(it.place())),
     deed("project.unbind", [0, 2, 0], |it| Some(it.place())),
