@@ -6,14 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tenure_core::envelope::{Caller, Envelope};
-use tenure_core::model::ids::{Digest, OperationId, SessionId, TaskId};
+use tenure_core::envelope::{Authentication, Caller, Envelope};
+use tenure_core::model::account::PasswordHash;
+use tenure_core::model::ids::{Digest, OperationId, PrincipalName, SessionId, TaskId};
 use tenure_core::model::limits::{BATCH_COMMANDS, Durations};
+use tenure_core::operation::account::BootstrapAccount;
 use tenure_core::operation::catalog::AnyOperation;
 use tenure_core::operation::ownership::Claim;
 use tenure_core::operation::session::OpenSession;
+use tenure_core::operation::token::CreateToken;
 use tenure_core::operation::{project, task};
 use tenure_core::secret::{SessionSecret, digest};
+use tenure_core::token::Token;
 use tenure_engine::Command;
 use tenure_engine::clock::{FleetClock, MachineClocks};
 use tenure_engine::execute::{prepare, run_batch};
@@ -79,7 +83,8 @@ impl Agent {
         Ok(Self { number, session, proof: secret.session_proof().to_wire(), secret })
     }
 
-    fn opening(&self) -> Result<Command, String> {
+    /// Opens its session, from the machine that has a token where there is one.
+    fn opening(&self, token: Option<&Token>) -> Result<Command, String> {
         let operation = OpenSession {
             session: self.session.clone(),
             proof_hash: self.secret.session_proof().hash(),
@@ -91,10 +96,9 @@ impl Agent {
             capabilities: Vec::new(),
         };
         let operation_id = Some(operation_id("open", self.number)?);
-        Ok(Command {
-            operation: operation.into(),
-            envelope: Envelope { operation_id, ..Envelope::default() },
-        })
+        let token = token.map(Token::hash);
+        let envelope = Envelope { operation_id, token, ..Envelope::default() };
+        Ok(Command { operation: operation.into(), envelope })
     }
 
     /// A command of this agent, as it would be sent.
@@ -194,9 +198,22 @@ impl Store<Sqlite> {
     /// A new store in which everybody has a session. Its rows are the product's own; only while they are made nobody
     /// needs each of them flushed.
     pub fn to_fill(folder: &Path, agents: &Agents) -> Result<Self, String> {
+        let mut store = Self::unflushed(folder)?;
+        store.admit(agents, None)?;
+        Ok(store)
+    }
+
+    /// The same whose sessions are all opened from the machine that has this token.
+    pub fn to_fill_from(folder: &Path, agents: &Agents, token: &Token) -> Result<Self, String> {
+        let mut store = Self::unflushed(folder)?;
+        store.run(given(token)?)?;
+        store.admit(agents, Some(token))?;
+        Ok(store)
+    }
+
+    fn unflushed(folder: &Path) -> Result<Self, String> {
         let mut store = Self::open(folder, |sqlite| sqlite)?;
         store.driver.execute("PRAGMA synchronous = OFF", &[]).map_err(|error| error.to_string())?;
-        store.admit(agents)?;
         Ok(store)
     }
 }
@@ -216,9 +233,10 @@ impl<D: Driver> Store<D> {
         Ok(Self { driver, clock, _hold: None })
     }
 
-    /// Opens everybody's session.
-    pub fn admit(&mut self, agents: &Agents) -> Result<(), String> {
-        let openings: Vec<Command> = agents.0.iter().map(Agent::opening).collect::<Result<_, _>>()?;
+    /// Opens everybody's session, from the machine that has a token where there is one.
+    pub fn admit(&mut self, agents: &Agents, token: Option<&Token>) -> Result<(), String> {
+        let openings: Vec<Command> =
+            agents.0.iter().map(|agent| agent.opening(token)).collect::<Result<_, _>>()?;
         self.run_in_groups(openings, BATCH_COMMANDS)
     }
 
@@ -280,6 +298,27 @@ pub fn fill(folder: &Path, agents: &Agents, tasks: u64) -> Result<(), String> {
     store.create(agents, tasks, tasks / 2)?;
     // The database file alone is copied: what the log still holds must be in it.
     store.driver.settle().map_err(|error| error.to_string())
+}
+
+/// What an administrator does so that a machine has a token.
+fn given(token: &Token) -> Result<Vec<Command>, String> {
+    let password: PasswordHash = "$argon2id$v=19$m=8,t=1,p=1$c2FsdA$Zmlyc3Q".parse()?;
+    let name: PrincipalName = "ada".parse()?;
+    let proven = Authentication::Password { name: name.clone(), hash: password.digest() };
+    let first = BootstrapAccount { name };
+    let create: CreateToken = input(
+        json!({ "name": "mill", "kind": token.kind(), "hash": token.hash(), "reason": "the figures" }),
+    )?;
+    let by = |operation: AnyOperation, what: &str, authentication| {
+        let envelope = Envelope {
+            operation_id: Some(operation_id(what, 0)?),
+            authentication: Some(authentication),
+            new_password: Some(password.clone()),
+            ..Envelope::default()
+        };
+        Ok::<_, String>(Command { operation, envelope })
+    };
+    Ok(vec![by(first.into(), "first", Authentication::Console)?, by(create.into(), "token", proven)?])
 }
 
 fn creation(agent: &Agent, number: u64, of_next: u64) -> Result<Command, String> {

@@ -4,6 +4,7 @@
 //! Peers and ours take turns in short slices. A peer that is absent and a slice with too little in it fail the run; no
 //! row is left out in silence. A row is a function that returns figures, and stands in [`measure`].
 
+mod authority;
 mod bare;
 mod claims;
 mod clients;
@@ -186,6 +187,8 @@ fn measure(root: &Path, binary: &Path, extent: &Extent) -> Result<(Vec<Figure>, 
     in_time()?;
     let mut figures = claims::measure(&places, &agents, extent, &mut rivals)?;
     drop(rivals);
+    in_time()?;
+    figures.push(authority::measure(root, binary, &agents, extent)?);
     figures.push(slow::measure(&slow, extent)?);
     in_time()?;
     figures.extend(commands::measure(&places, binary, extent)?);

@@ -101,7 +101,7 @@ fn fill(cluster: &Cluster, agents: &Agents) -> Result<String, String> {
     let mut driver = Store::open(&address, Role::Writer).map_err(told)?;
     driver.execute("SET synchronous_commit = off", &[]).map_err(told)?;
     let mut store = fleet::Store::on(driver)?;
-    store.admit(agents)?;
+    store.admit(agents, None)?;
     store.create(agents, TASKS, TASKS)?;
     for order in ["VACUUM ANALYZE", "CHECKPOINT"] {
         cluster.sql(order)?;

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use tenure_core::model::ids::{AttemptId, OperationId};
+use tenure_core::token::Token;
 use tenure_core::wire;
 
 use super::clients::{Client, PATIENCE, Speaker};
@@ -62,6 +63,11 @@ impl Request {
         }
         let _ = write!(head, "Content-Type: {}\r\nContent-Length: {}\r\n\r\n{body}", wire::JSON, body.len());
         Self(head)
+    }
+
+    /// The same of whoever has a token.
+    pub fn with_token(self, token: &str) -> Self {
+        Self(self.0.replacen("\r\n", &format!("\r\nAuthorization: Bearer {token}\r\n"), 1))
     }
 
     /// Its bytes.
@@ -122,12 +128,23 @@ pub struct Claimer<'a> {
     kind: Kind,
     number: u64,
     turn: u64,
+    token: Option<String>,
 }
 
 impl<'a> Claimer<'a> {
     /// A client that has claimed nothing yet.
     pub fn new(agents: &'a Agents, kind: Kind, number: u64) -> Self {
-        Self { agents, kind, number, turn: 0 }
+        Self { agents, kind, number, turn: 0, token: None }
+    }
+
+    /// The same that begins with another turn.
+    pub fn since_turn(self, turn: u64) -> Self {
+        Self { turn, ..self }
+    }
+
+    /// The same with a token.
+    pub fn with_token(self, token: &Token) -> Self {
+        Self { token: Some(token.as_str().to_owned()), ..self }
     }
 }
 
@@ -136,7 +153,12 @@ impl Speaker for Claimer<'_> {
         let ask = self.agents.ask(self.kind, self.number, self.turn)?;
         self.turn += 1;
         let body = serde_json::to_string(&ask.claim).map_err(|error| error.to_string())?;
-        Ok(Request::post("/claims", ask.agent, &ask.operation_id, None, &body).into_bytes())
+        let request = Request::post("/claims", ask.agent, &ask.operation_id, None, &body);
+        let request = match &self.token {
+            Some(token) => request.with_token(token),
+            None => request,
+        };
+        Ok(request.into_bytes())
     }
 
     fn take_answer(&mut self, inbox: &mut Vec<u8>) -> Result<bool, String> {

@@ -95,7 +95,7 @@ fn version(program: &Path, argument: &str) -> Result<String, String> {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> Result<u16, String> {
+pub fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
     listener.local_addr().map(|address| address.port()).map_err(|error| error.to_string())
 }
