@@ -21,11 +21,15 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A duration in milliseconds; one that is longer than can be said is as long as can be said.
+pub fn ms(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
 /// Reads how long ago something was, or when.
 pub fn since(text: &str) -> Result<WallTime, String> {
-    let ago = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
     match parse(text) {
-        Ok(duration) => Ok(now().minus_ms(ago(duration))),
+        Ok(duration) => Ok(now().minus_ms(ms(duration))),
         Err(_) => time::parse(text).map_err(|_| {
             "write how long ago (8h, 2d), a date (2027-01-31) or a moment (2027-01-31T09:00Z)".to_owned()
         }),

@@ -1,6 +1,5 @@
 //! The user's configuration file with another server in it: what else stands there stays as it is.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
@@ -58,20 +57,9 @@ impl Draft {
         let wrong = |error: std::io::Error| Failure::file("write", &self.file, &error);
         let folder = self.file.parent().unwrap_or(Path::new("/"));
         std::fs::create_dir_all(folder).map_err(wrong)?;
-        let draft = self.file.with_added_extension(format!("draft-{}", std::process::id()));
-        let written = write(&draft, &text).and_then(|()| std::fs::rename(&draft, &self.file));
-        if let Err(error) = written {
-            let _ = std::fs::remove_file(&draft);
-            return Err(wrong(error));
-        }
+        private::replace(&self.file, &text).map_err(wrong)?;
         Ok(self.file)
     }
-}
-
-fn write(draft: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = private::options().write(true).create_new(true).open(draft)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 #[cfg(test)]

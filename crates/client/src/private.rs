@@ -1,7 +1,7 @@
 //! Files and folders that are trusted: of this user alone, and never more than they should be.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Error, ErrorKind, Read};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -65,6 +65,22 @@ pub fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(flags(OFlags::NOFOLLOW));
     options
+}
+
+/// Puts a text in a file's place as a whole, for this user alone. What was not finished is taken away: it may be a secret.
+pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let draft = path.with_added_extension(format!("draft-{}", std::process::id()));
+    let written = write_new(&draft, text).and_then(|()| std::fs::rename(&draft, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    written
+}
+
+fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = options().write(true).create_new(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 /// Reads a regular file of at most so many bytes. A pipe or a device is refused, not waited for.

@@ -1,7 +1,6 @@
 //! The token that a server knows this user by: one file for each server in the user's state folder, of this user alone.
 //! Its name is the server's address, so a token never goes to another server.
 
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -52,20 +51,9 @@ pub fn keep(state_folder: &Path, server: &ServerUrl, token: &Token) -> Result<Pa
     let path = file(state_folder, server);
     private::create_folder(state_folder, private::CHANGE)?;
     private::create_folder(&state_folder.join(FOLDER), private::ANYTHING)?;
-    let draft = path.with_added_extension(format!("draft-{}", std::process::id()));
-    let written = write(&draft, token).and_then(|()| std::fs::rename(&draft, &path));
-    if let Err(error) = written {
-        // What was not finished holds a secret.
-        let _ = std::fs::remove_file(&draft);
-        return Err(Failure::file("write", &path, &error));
-    }
+    let written = private::replace(&path, &format!("{}\n", token.0));
+    written.map_err(|error| Failure::file("write", &path, &error))?;
     Ok(path)
-}
-
-fn write(draft: &Path, token: &Token) -> std::io::Result<()> {
-    let mut file = private::options().write(true).create_new(true).open(draft)?;
-    file.write_all(format!("{}\n", token.0).as_bytes())?;
-    file.sync_all()
 }
 
 /// Reads the token for a server, if there is one. A file that others can read is refused.

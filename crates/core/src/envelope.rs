@@ -88,3 +88,11 @@ pub struct Call {
     /// The durations in force.
     pub durations: Durations,
 }
+
+impl Call {
+    /// A call whose caller nobody has judged yet.
+    #[must_use]
+    pub const fn new(epoch: Epoch, now: Now, envelope: Envelope, durations: Durations) -> Self {
+        Self { now, epoch, session: None, account: None, token: None, reporter: None, envelope, durations }
+    }
+}

@@ -5,6 +5,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod caller_key;
 pub mod envelope;
 pub mod import;
 pub mod instructions;

@@ -8,8 +8,9 @@ use std::str::FromStr;
 use serde_json::Value;
 use tenure_core::model::account::Account;
 use tenure_core::model::event::{Event, EventKind, Receipt, chain_hash};
-use tenure_core::model::ids::{Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName};
-use tenure_core::model::ids::{ReporterId, TokenId};
+use tenure_core::model::ids::{
+    Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName, ReporterId, TokenId,
+};
 use tenure_core::model::reporter::Reporter;
 use tenure_core::model::token::TokenRecord;
 use tenure_core::working_set::receipt_digest;
@@ -17,6 +18,7 @@ use tenure_core::working_set::table::Table;
 
 use crate::store::driver::{Driver, StoreError};
 use crate::store::event::{EventRow, rows_after};
+use crate::store::rows::Stored;
 use crate::store::{fleet, receipt, rows};
 
 /// The first schema that has accounts, tokens and reporters.
@@ -330,25 +332,13 @@ fn named<K: FromStr>(data: &Value, field: &str) -> Option<(K, Digest)> {
 
 /// Compares accounts, tokens and reporters with what events tell of them.
 fn compare(driver: &mut dyn Driver, told: Told, last: EventNumber) -> Result<Option<Flaw>, StoreError> {
-    let Told { mut accounts, mut tokens, mut reporters } = told;
-    let (mut account, mut token, mut reporter) = <(Compared, Compared, Compared)>::default();
-    if driver.schema()? >= ACCOUNTS_SINCE {
-        rows::each(driver, &mut |row: Option<&Account>| {
-            account.see(row.map(|row| (accounts.remove(&row.name), row.digest())));
-        })?;
-        rows::each(driver, &mut |row: Option<&TokenRecord>| {
-            token.see(row.map(|row| (tokens.remove(&row.id), row.digest())));
-        })?;
-        rows::each(driver, &mut |row: Option<&Reporter>| {
-            reporter.see(row.map(|row| (reporters.remove(&row.id), row.digest())));
-        })?;
-    }
-    account.wrong.extend(accounts.into_values().map(|(event, _)| event));
-    token.wrong.extend(tokens.into_values().map(|(event, _)| event));
-    reporter.wrong.extend(reporters.into_values().map(|(event, _)| event));
-    let altered = account.flaw(last, (FlawKind::Account, FlawKind::UntoldAccount));
-    let altered = altered.or(token.flaw(last, (FlawKind::Token, FlawKind::UntoldToken)));
-    Ok(altered.or(reporter.flaw(last, (FlawKind::Reporter, FlawKind::UntoldReporter))))
+    let Told { accounts, tokens, reporters } = told;
+    let accounts = Compared::of(driver, accounts, |row: &Account| (&row.name, row.digest()))?;
+    let tokens = Compared::of(driver, tokens, |row: &TokenRecord| (&row.id, row.digest()))?;
+    let reporters = Compared::of(driver, reporters, |row: &Reporter| (&row.id, row.digest()))?;
+    let altered = accounts.flaw(last, (FlawKind::Account, FlawKind::UntoldAccount));
+    let altered = altered.or(tokens.flaw(last, (FlawKind::Token, FlawKind::UntoldToken)));
+    Ok(altered.or(reporters.flaw(last, (FlawKind::Reporter, FlawKind::UntoldReporter))))
 }
 
 /// What became of comparing rows of a kind.
@@ -359,14 +349,26 @@ struct Compared {
 }
 
 impl Compared {
-    /// Compares a row with what was told of it. One that nobody can read is none that an event tells of, so the event that
+    /// Compares each row with what was told of it. One that nobody can read is none that an event tells of, so the event that
     /// tells of it finds no row.
-    fn see(&mut self, row: Option<(Option<(EventNumber, Digest)>, Digest)>) {
-        match row {
-            Some((Some((_, told)), row)) if told == row => {}
-            Some((Some((event, _)), _)) => drop(self.wrong.insert(event)),
-            Some((None, _)) | None => self.untold = true,
+    fn of<R: Stored, K: Ord>(
+        driver: &mut dyn Driver,
+        mut told: BTreeMap<K, (EventNumber, Digest)>,
+        row: impl Fn(&R) -> (&K, Digest),
+    ) -> Result<Self, StoreError> {
+        let mut compared = Self::default();
+        if driver.schema()? >= ACCOUNTS_SINCE {
+            rows::each(driver, &mut |read: Option<&R>| {
+                let read = read.map(&row).map(|(key, digest)| (told.remove(key), digest));
+                match read {
+                    Some((Some((_, told)), digest)) if told == digest => {}
+                    Some((Some((event, _)), _)) => drop(compared.wrong.insert(event)),
+                    Some((None, _)) | None => compared.untold = true,
+                }
+            })?;
         }
+        compared.wrong.extend(told.into_values().map(|(event, _)| event));
+        Ok(compared)
     }
 
     fn flaw(&self, last: EventNumber, (altered, untold): (FlawKind, FlawKind)) -> Option<Flaw> {

@@ -157,16 +157,7 @@ fn found(driver: &mut dyn Driver, id: String, wall: WallTime) -> Result<Fleet, S
     let mut set = WorkingSet::new(fleet);
     set.record(EventKind::FleetCreated, About { data, ..About::default() });
     let now = Now { fleet: time, wall };
-    let call = Call {
-        now,
-        epoch,
-        session: None,
-        account: None,
-        token: None,
-        reporter: None,
-        envelope: Envelope::default(),
-        durations: Durations::default(),
-    };
+    let call = Call::new(epoch, now, Envelope::default(), Durations::default());
     set.keep(&call, None);
     flush(driver, &set)?;
     Ok(set.fleet)
@@ -201,7 +192,7 @@ pub(crate) fn read_within(
     }
     let now = Now { fleet: fleet.time, wall };
     let mut set = WorkingSet::new(fleet);
-    let mut call = new_call(&set, envelope.clone(), now, durations);
+    let mut call = Call::new(set.fleet.epoch, now, envelope.clone(), durations);
     load(driver, &mut set, caller_needs(&call), now)?;
     if let Err(refusal) = admit(&set, operation, &mut call, false) {
         return Ok(Err(refusal));
@@ -238,30 +229,8 @@ fn finish<S: Store + ?Sized, T, E: From<StoreError>>(
 /// it says is judged later.
 fn first_needs(command: &Command, now: Now, durations: Durations) -> Vec<Need> {
     let envelope = command.envelope.clone();
-    let call = Call {
-        now,
-        epoch: envelope.epoch.unwrap_or(Epoch(0)),
-        session: None,
-        account: None,
-        token: None,
-        reporter: None,
-        envelope,
-        durations,
-    };
+    let call = Call::new(envelope.epoch.unwrap_or(Epoch(0)), now, envelope, durations);
     [caller_needs(&call), command.operation.scope(&call)].concat()
-}
-
-fn new_call(set: &WorkingSet, envelope: Envelope, now: Now, durations: Durations) -> Call {
-    Call {
-        now,
-        epoch: set.fleet.epoch,
-        session: None,
-        account: None,
-        token: None,
-        reporter: None,
-        envelope,
-        durations,
-    }
 }
 
 fn decide_all<S: Store + ?Sized>(
@@ -274,7 +243,7 @@ fn decide_all<S: Store + ?Sized>(
     let mut calls: Vec<(AnyOperation, Call)> = Vec::with_capacity(commands.len());
     for Command { operation, envelope } in commands {
         assert_ne!(operation.spec().effect, Effect::Read, "a question is not a command");
-        calls.push((operation, new_call(set, envelope, now, durations)));
+        calls.push((operation, Call::new(set.fleet.epoch, now, envelope, durations)));
     }
     prefetch(store, set, &mut calls, now)?;
     calls.into_iter().map(|(operation, call)| run(store, set, &operation, call)).collect()

@@ -33,16 +33,8 @@ pub(crate) fn begin_epoch<S: Store + ?Sized>(
 ) -> Result<Fleet, StoreError> {
     let before = store.fleet()?;
     let mut set = WorkingSet::new(next_epoch(&before, floors, WallTime(clocks.wall_ms())));
-    let call = Call {
-        now: Now { fleet: set.fleet.time, wall: set.fleet.wall },
-        epoch: set.fleet.epoch,
-        session: None,
-        account: None,
-        token: None,
-        reporter: None,
-        envelope: Envelope::default(),
-        durations: Durations::default(),
-    };
+    let now = Now { fleet: set.fleet.time, wall: set.fleet.wall };
+    let call = Call::new(set.fleet.epoch, now, Envelope::default(), Durations::default());
     for _ in 0..ROUNDS_MAX {
         match void(&mut set, &call, &before, floors) {
             Ok(()) => {

@@ -12,7 +12,7 @@ use super::Extent;
 use super::clients::{Client, PATIENCE, Pace, drive};
 use super::daemon::Daemon;
 use super::disk::fsync_ms;
-use super::figure::{Figure, Target, Unit, median, parts};
+use super::figure::{Figure, Target, Unit, middle, parts};
 use super::fleet::{Agents, CLIENTS, Kind, Store};
 use super::peers::free_port;
 use super::wire::{self, Claimer};
@@ -56,7 +56,6 @@ pub fn measure(root: &Path, binary: &Path, agents: &Agents, extent: &Extent) -> 
         }
     }
     daemon.stop()?;
-    let middle = |values: &[f64]| median(values).ok_or_else(|| "no slice was measured".to_owned());
     Ok(Figure {
         name: "claim_token",
         what: format!(

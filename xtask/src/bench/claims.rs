@@ -11,7 +11,7 @@ use tenure_engine::store::sqlite::Sqlite;
 use super::bare::{self, Recorder, Settings, play};
 use super::clients::{Client, Pace, drive};
 use super::disk::{Commits, fsync_ms};
-use super::figure::{Figure, Target, Unit, median, parts, quantile};
+use super::figure::{Figure, Target, Unit, middle, parts, quantile};
 use super::fleet::{Agents, CLIENTS, Kind, Store};
 use super::peers::Rival;
 use super::wire::{self, Claimer};
@@ -301,8 +301,4 @@ impl Measured {
         let (value, fsync_ms) = (middle(&ratios)?, middle(&self.fsync_ms)?);
         Ok(Figure { name, what, value, unit: Unit::Times, target, fsync_ms, parts })
     }
-}
-
-fn middle(values: &[f64]) -> Result<f64, String> {
-    median(values).ok_or_else(|| "no slice was measured".to_owned())
 }

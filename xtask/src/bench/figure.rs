@@ -155,6 +155,11 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
+/// The same of what must have been measured.
+pub fn middle(values: &[f64]) -> Result<f64, String> {
+    median(values).ok_or_else(|| "no slice was measured".to_owned())
+}
+
 /// The value that so large a part of what was measured does not exceed. None of nothing.
 pub fn quantile(values: &[f64], part: f64) -> Option<f64> {
     let mut sorted = values.to_vec();

@@ -1,17 +1,12 @@
 //! Letting an agent or a machine in: a token, and the line that whoever is to have it runs on their workstation.
 
-use std::time::Duration;
-
 use clap::Subcommand;
 use tenure_client::place::Place;
 use tenure_client::server_url::ServerUrl;
-use tenure_core::model::ids::PrincipalName;
 use tenure_core::token::TokenKind;
 
 use crate::command::token::{self, Given};
 use crate::context::Context;
-use crate::duration;
-use crate::person::As;
 use crate::stop::{Stop, usage};
 
 /// `tenure agent …`.
@@ -30,30 +25,19 @@ pub enum Command {
     tenure agent add ci-1 --reason \"nightly runs\" --as ada --server-url https://tenure.example\n  \
     tenure agent add mill --kind machine --for 30d --reason \"the build machine\" --as ada")]
 pub struct Add {
-    /// The agent's or the machine's name
-    name: PrincipalName,
     /// Whom it is for
     #[arg(long, default_value = "agent")]
     kind: TokenKind,
-    /// It asks and changes nothing
-    #[arg(long)]
-    read_only: bool,
-    /// How long it counts, up to 366d; 90d when absent
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
-    valid: Option<Duration>,
-    /// The reason
-    #[arg(long)]
-    reason: String,
+    #[command(flatten)]
+    given: Given,
     /// The address that the other workstation reaches the server by; that of --server when absent
     #[arg(long, value_name = "URL")]
     server_url: Option<ServerUrl>,
-    #[command(flatten)]
-    who: As,
 }
 
 /// Runs one.
 pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
-    let Command::Add(Add { name, kind, read_only, valid, reason, server_url, who }) = command;
+    let Command::Add(Add { kind, given, server_url }) = command;
     let url = match (server_url, context.place()?) {
         (Some(url), _) => url,
         (None, Place::Server(server)) => server.url,
@@ -64,5 +48,5 @@ pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
             ));
         }
     };
-    token::create(context, Given { name, kind, read_only, valid, reason, who }, Some(&url))
+    token::create(context, kind, given, Some(&url))
 }

@@ -14,7 +14,7 @@ use tenure_core::token::{Token, TokenKind};
 
 use crate::command::account::By;
 use crate::context::Context;
-use crate::duration;
+use crate::duration::{self, ms};
 use crate::person::As;
 use crate::render::time;
 use crate::stop::Stop;
@@ -37,11 +37,18 @@ pub enum Command {
     tenure token create ci-1 --kind agent --reason \"nightly runs\" --as ada\n  \
     tenure token create mill --kind machine --for 30d --reason \"the build machine\" --as ada")]
 pub struct Create {
-    /// The agent's or the machine's name
-    name: PrincipalName,
     /// Whom it is for
     #[arg(long)]
     kind: TokenKind,
+    #[command(flatten)]
+    given: Given,
+}
+
+// What is said of a token that is to be made, besides its kind. A doc comment here would replace the commands' own.
+#[derive(clap::Args)]
+pub struct Given {
+    /// The agent's or the machine's name
+    name: PrincipalName,
     /// It asks and changes nothing
     #[arg(long)]
     read_only: bool,
@@ -78,9 +85,7 @@ pub struct Rotate {
 /// Runs one.
 pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
     match command {
-        Command::Create(Create { name, kind, read_only, valid, reason, who }) => {
-            create(context, Given { name, kind, read_only, valid, reason, who }, None)
-        }
+        Command::Create(Create { kind, given }) => create(context, kind, given, None),
         Command::List(By { operation, who }) => context.perform_as(&operation, &who, None),
         Command::Rotate(Rotate { token: old, kind, overlap, reason, who }) => {
             let token = Token::of(kind, clock::random());
@@ -93,32 +98,17 @@ pub fn run(command: Command, context: &Context) -> Result<(), Stop> {
     }
 }
 
-/// What is said of a token that is to be made.
-pub struct Given {
-    /// The agent's or the machine's name.
-    pub name: PrincipalName,
-    /// Whom it is for.
-    pub kind: TokenKind,
-    /// Whether it asks and changes nothing.
-    pub read_only: bool,
-    /// How long it counts.
-    pub valid: Option<Duration>,
-    /// The reason.
-    pub reason: String,
-    /// Who acts.
-    pub who: As,
-}
-
 /// Makes a token and shows it once; with a server's address, also the command that sets a workstation up with it.
-pub fn create(context: &Context, given: Given, connect: Option<&ServerUrl>) -> Result<(), Stop> {
-    let Given { name, kind, read_only, valid, reason, who } = given;
+pub fn create(
+    context: &Context,
+    kind: TokenKind,
+    given: Given,
+    connect: Option<&ServerUrl>,
+) -> Result<(), Stop> {
+    let Given { name, read_only, valid, reason, who } = given;
     let token = Token::of(kind, clock::random());
     let create = CreateToken { name, kind, hash: token.hash(), read_only, valid_ms: valid.map(ms), reason };
     give(context, &create, &who, (&token, connect))
-}
-
-fn ms(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Asks for an operation that makes a token, and shows the token once the coordinator knows it.

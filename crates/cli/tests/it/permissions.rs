@@ -10,23 +10,11 @@ use tenure_core::operation::Operation;
 use tenure_core::operation::account::{CreateAccount, SetPassword};
 use tenure_core::operation::catalog::{Entry, entries};
 use tenure_core::operation::example::example;
-use tenure_core::operation::permission::{Permission, Standing, permission};
+use tenure_core::operation::permission::{OF_AUTHORITY, Permission, Standing, permission};
 
 use crate::network::{administered, by_ada, keep, token_in, using};
 use crate::people::{PASSWORD, Talk};
 use crate::place::Place;
-
-/// What is refused because of who asks.
-const OF_AUTHORITY: [Code; 8] = [
-    Code::Unauthenticated,
-    Code::TokenReadOnly,
-    Code::SessionRequired,
-    Code::SessionUnknown,
-    Code::SessionClosed,
-    Code::OperatorRequired,
-    Code::AuthenticationFailed,
-    Code::LocalOnly,
-];
 
 /// A server with people of every role, and the workstations that use it.
 struct Scene {

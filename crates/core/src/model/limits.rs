@@ -2,6 +2,7 @@
 
 use super::glyphs::is_ignorable;
 use super::refusal::{Code, Refusal};
+use super::time::duration;
 
 /// Longest title, in bytes.
 pub const TITLE_BYTES: usize = 500;
@@ -258,6 +259,15 @@ pub fn check_line(field: &str, text: &str) -> Result<(), Refusal> {
         return Err(Refusal::field(field, "contains a control character", "write it on one plain line"));
     }
     Ok(())
+}
+
+/// Refuses a duration, in milliseconds, that is shorter or longer than allowed.
+pub fn check_span(field: &str, ms: i64, (least, most): (i64, i64), remedy: &str) -> Result<(), Refusal> {
+    if (least..=most).contains(&ms) {
+        return Ok(());
+    }
+    let wrong = format!("is not between {} and {}", duration(least), duration(most));
+    Err(Refusal::field(field, &wrong, remedy))
 }
 
 /// Refuses a list field with more entries than allowed.

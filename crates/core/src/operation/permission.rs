@@ -105,6 +105,19 @@ impl Condition {
     }
 }
 
+/// What is refused because of who asks, whatever it is: what the table refuses, and what is wrong with what somebody brings.
+pub const OF_AUTHORITY: [Code; 9] = [
+    Code::Unauthenticated,
+    Code::TokenReadOnly,
+    Code::TokenMismatch,
+    Code::SessionRequired,
+    Code::SessionUnknown,
+    Code::SessionClosed,
+    Code::OperatorRequired,
+    Code::AuthenticationFailed,
+    Code::LocalOnly,
+];
+
 /// One cell of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {

@@ -9,10 +9,9 @@ use crate::envelope::Call;
 use crate::model::attempt::Attempt;
 use crate::model::event::EventKind;
 use crate::model::ids::ReporterId;
-use crate::model::limits::{REPORTER_MS_MAX, REPORTER_MS_MIN, check_line, heartbeat_ms};
+use crate::model::limits::{REPORTER_MS_MAX, REPORTER_MS_MIN, check_line, check_span, heartbeat_ms};
 use crate::model::refusal::{Code, Refusal};
 use crate::model::reporter::Reporter;
-use crate::model::time::duration;
 use crate::mutant::Mutant;
 use crate::operation::reporter::{
     CreateReporter, EndReporter, RenewLease, Renewed, ReporterMade, ReporterOver, RevokeReporter,
@@ -28,12 +27,8 @@ impl Rule for CreateReporter {
 
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<ReporterMade> {
         check_line("watches", &self.watches)?;
-        if !(REPORTER_MS_MIN..=REPORTER_MS_MAX).contains(&self.window_ms) {
-            let wrong =
-                format!("is not between {} and {}", duration(REPORTER_MS_MIN), duration(REPORTER_MS_MAX));
-            let remedy = "name a window within these bounds; a holder can declare another one when it ends";
-            return Err(Refusal::field("window_ms", &wrong, remedy).into());
-        }
+        let remedy = "name a window within these bounds; a holder can declare another one when it ends";
+        check_span("window_ms", self.window_ms, (REPORTER_MS_MIN, REPORTER_MS_MAX), remedy)?;
         let attempt = held(set, call, &self.task)?;
         let id = ReporterId::of(&self.hash);
         if set.reporter(&id)?.is_some() {

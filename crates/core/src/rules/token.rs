@@ -7,17 +7,20 @@ use crate::envelope::Call;
 use crate::model::event::EventKind;
 use crate::model::ids::{Digest, PrincipalName, TokenId};
 use crate::model::limits::{
-    TEXT_BYTES, TOKEN_MS_DEFAULT, TOKEN_MS_MAX, TOKEN_MS_MIN, TOKEN_OVERLAP_MS_MAX, check_text,
+    TEXT_BYTES, TOKEN_MS_DEFAULT, TOKEN_MS_MAX, TOKEN_MS_MIN, TOKEN_OVERLAP_MS_MAX, check_span, check_text,
 };
 use crate::model::refusal::{Code, Refusal};
 use crate::model::session::{Principal, PrincipalKind};
-use crate::model::time::{WallTime, duration};
+use crate::model::time::WallTime;
 use crate::model::token::TokenRecord;
 use crate::operation::token::{
     CreateToken, ListTokens, RevokeToken, RotateToken, TokenAnswer, TokenList, TokenView,
 };
 use crate::token::TokenKind;
 use crate::working_set::{About, Need, Page, Step, WorkingSet, together};
+
+/// What is said of a duration that is beyond its bounds.
+const WITHIN: &str = "name a duration within these bounds";
 
 impl Rule for CreateToken {
     fn scope(&self, _call: &Call) -> Vec<Need> {
@@ -27,7 +30,7 @@ impl Rule for CreateToken {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<TokenAnswer> {
         check_text("reason", &self.reason, TEXT_BYTES, false)?;
         let valid_ms = self.valid_ms.unwrap_or(TOKEN_MS_DEFAULT);
-        check_within("valid_ms", valid_ms, (TOKEN_MS_MIN, TOKEN_MS_MAX))?;
+        check_span("valid_ms", valid_ms, (TOKEN_MS_MIN, TOKEN_MS_MAX), WITHIN)?;
         check_new(set, &self.hash)?;
         name_holder(set, call, &self.name, self.kind)?;
         let token = TokenRecord {
@@ -81,14 +84,6 @@ fn check_new(set: &WorkingSet, hash: &Digest) -> Step<()> {
             Err(Refusal::new(Code::AlreadyExists, detail).next("draw another token").into())
         }
     }
-}
-
-fn check_within(field: &str, ms: i64, (least, most): (i64, i64)) -> Result<(), Refusal> {
-    if (least..=most).contains(&ms) {
-        return Ok(());
-    }
-    let wrong = format!("is not between {} and {}", duration(least), duration(most));
-    Err(Refusal::field(field, &wrong, "name a duration within these bounds"))
 }
 
 fn after(moment: WallTime, ms: i64) -> WallTime {
@@ -157,7 +152,7 @@ impl Rule for RotateToken {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<TokenAnswer> {
         check_text("reason", &self.reason, TEXT_BYTES, false)?;
         let overlap_ms = self.overlap_ms.unwrap_or(0);
-        check_within("overlap_ms", overlap_ms, (0, TOKEN_OVERLAP_MS_MAX))?;
+        check_span("overlap_ms", overlap_ms, (0, TOKEN_OVERLAP_MS_MAX), WITHIN)?;
         let old = existing(set, &self.token)?;
         check_counts(&old, call)?;
         if old.kind != self.kind {

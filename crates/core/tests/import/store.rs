@@ -71,16 +71,7 @@ impl Store {
             ..Envelope::default()
         };
         let now = Now { fleet: FleetTime(i64::from(self.operations)), wall: EVALUATED_AT };
-        Call {
-            now,
-            epoch: Epoch(1),
-            session: Some(session),
-            account: None,
-            token: None,
-            reporter: None,
-            envelope,
-            durations: Durations::default(),
-        }
+        Call { session: Some(session), ..Call::new(Epoch(1), now, envelope, Durations::default()) }
     }
 
     /// Decides as an engine does: what is needed is looked for, a refusal is taken back, an answer is kept.

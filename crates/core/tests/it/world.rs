@@ -181,16 +181,7 @@ impl World {
     pub fn call(&self, agent: Option<&Agent>, envelope: Envelope) -> Call {
         let session: Option<Session> =
             agent.and_then(|agent| self.set.sessions.get(&agent.session).flatten().cloned());
-        Call {
-            now: self.now,
-            epoch: Epoch(1),
-            session,
-            account: None,
-            token: None,
-            reporter: None,
-            envelope,
-            durations: Durations::default(),
-        }
+        Call { session, ..Call::new(Epoch(1), self.now, envelope, Durations::default()) }
     }
 
     /// Decides, keeps an acceptance and takes back a refusal, as the engine does.

@@ -48,7 +48,6 @@ pub use forwarded::{Block, Proxies, caller};
 pub use hosts::{HostName, Origin};
 pub use openapi::openapi;
 pub use problem::peer_refused;
-pub use tools::Guest;
 
 /// Every route of a fleet, for whoever the operating system vouches for.
 pub fn router(app: Arc<App>) -> Router {

@@ -18,6 +18,7 @@ pub mod tool;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use axum::http::Extensions;
 use serde_json::{Map, Value};
 use tenure_core::model::refusal::{Code, Refusal};
 
@@ -55,8 +56,8 @@ impl<P: Plain> Carrier for OnThreads<P> {
 pub struct Beside {
     /// What the client's program says of the call and its conversation. It is a claim, and proves nothing.
     pub meta: Map<String, Value>,
-    /// By what the server knows the caller, where a server was asked.
-    pub(crate) guest: Option<crate::http::Guest>,
+    /// What whoever carries calls out has put beside the request, where one came by HTTP.
+    pub(crate) request: Extensions,
     gone: Arc<AtomicBool>,
 }
 

@@ -27,7 +27,6 @@ use tenure_core::operation::tools::Profile;
 use super::told::Told;
 use super::tool::{self, Tool};
 use super::{Beside, Carrier, OnThreads, Plain, call};
-use crate::http::Guest;
 
 /// Most calls that wait for a server at once, of one that is spoken to over standard input and output.
 const CALLS_AT_ONCE: usize = 64;
@@ -78,11 +77,11 @@ impl<C: Carrier> ServerHandler for Offered<C> {
                 Ok(Value::Object(meta)) => meta,
                 Ok(_) | Err(_) => serde_json::Map::new(),
             },
-            guest: context
+            request: context
                 .extensions
                 .get::<Parts>()
-                .and_then(|parts| parts.extensions.get::<Guest>())
-                .cloned(),
+                .map(|parts| parts.extensions.clone())
+                .unwrap_or_default(),
             ..Beside::default()
         };
         let calling = call(&*self.carrier, tool, request.arguments.unwrap_or_default(), beside);

@@ -11,7 +11,7 @@ use tenure_core::model::ids::TokenId;
 use tenure_core::model::refusal::Code;
 use tenure_core::operation::catalog::{Entry, entries};
 use tenure_core::operation::example::example;
-use tenure_core::operation::permission::{Condition, Permission, Standing, permission};
+use tenure_core::operation::permission::{Condition, OF_AUTHORITY, Permission, Standing, permission};
 use tenure_core::operation::{Effect, FENCE_REFUSALS, Method};
 use tenure_core::secret::Proof;
 use tenure_core::server_route::{Reach, ServerRoute};
@@ -23,19 +23,6 @@ use crate::wire::{Answer, LEASE, PROOF, Request, get, request};
 
 /// What the token is drawn from that administrators act on.
 const SPARE: [u8; 32] = [3; 32];
-
-/// What is refused because of who asks, and for no other reason.
-pub const OF_AUTHORITY: [Code; 9] = [
-    Code::Unauthenticated,
-    Code::TokenReadOnly,
-    Code::TokenMismatch,
-    Code::SessionRequired,
-    Code::SessionUnknown,
-    Code::SessionClosed,
-    Code::OperatorRequired,
-    Code::AuthenticationFailed,
-    Code::LocalOnly,
-];
 
 /// By which way somebody asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

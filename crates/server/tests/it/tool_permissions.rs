@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use tenure_core::operation::catalog::entries;
-use tenure_core::operation::permission::{Condition, Permission, Standing, permission};
+use tenure_core::operation::permission::{Condition, OF_AUTHORITY, Permission, Standing, permission};
 use tenure_core::operation::{Access, Effect, FENCE_REFUSALS};
 
-use crate::permissions::{OF_AUTHORITY, Scene, Way, input};
+use crate::permissions::{Scene, Way, input};
 use crate::tokens::revoke;
 use crate::wire::{Answer, request};
 

@@ -20,7 +20,7 @@ use tenure_core::operation::reporter::CreateReporter;
 
 use self::watch::Orders;
 use crate::context::Context;
-use crate::duration;
+use crate::duration::{self, ms};
 use crate::environment::own_program;
 use crate::render::time;
 use crate::stop::{Stop, usage};
@@ -147,8 +147,4 @@ fn not_started(error: &std::io::Error) -> Failure {
         format!("the process that renews was not started: {error}"),
         "repeat the command; nothing renews the lease until then",
     )
-}
-
-fn ms(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

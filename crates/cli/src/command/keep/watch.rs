@@ -19,6 +19,7 @@ use tenure_core::token::ReporterSecret;
 
 use crate::command::run::signals;
 use crate::context::Context;
+use crate::duration::ms;
 use crate::interrupt;
 use crate::render::time;
 use crate::stop::{Stop, usage};
@@ -216,8 +217,7 @@ impl Keeping {
                     // Whoever cannot be asked may be there again before the lease ends; the holder may renew it too.
                     Err(failure) if !failure.is_decided() => {
                         let rest = pause.rest(failure.retry_after());
-                        due = clock::boot_ms()
-                            .saturating_add(i64::try_from(rest.as_millis()).unwrap_or(i64::MAX));
+                        due = clock::boot_ms().saturating_add(ms(rest));
                     }
                     Err(failure) => return End::Lost(failure),
                 }

@@ -17,6 +17,7 @@ use tenure_core::operation::record::ListEvents;
 
 use super::bound::{Bound, span};
 use super::guard::TICK;
+use crate::duration::ms;
 
 /// Longest rest after a heartbeat that nobody answered, unless more is stated.
 const REST_MAX_MS: i64 = 1_000;
@@ -132,7 +133,7 @@ pub fn finished(client: &Client, session: &Session, attempt: &AttemptId) -> Resu
 /// for asking again: a lease that nobody renews costs the work.
 fn again_at(now: i64, rest: Duration, bound: Bound) -> i64 {
     let rest = rest.min(span((bound.stop_at - now) / 2).max(REST_MIN));
-    now.saturating_add(i64::try_from(rest.as_millis()).unwrap_or(i64::MAX))
+    now.saturating_add(ms(rest))
 }
 
 /// Sleeps until a moment that goes on while the machine sleeps.

@@ -7,9 +7,9 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use tenure_core::caller_key::CallerKey;
 use tenure_core::model::ids::Digest;
 use tenure_core::model::refusal::{Code, Refusal};
-use tenure_core::secret::CallerKey;
 use tenure_core::wire;
 
 /// The key of the socket's callers; drawn when it is first asked for.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tenure_core::caller_key::CallerKey;
 use tenure_core::envelope::{Caller, Envelope, Fence};
 use tenure_core::model::ids::SessionId;
 use tenure_core::model::refusal::{Code, Refusal};
@@ -12,7 +13,6 @@ use tenure_core::operation::ownership::Claim;
 use tenure_core::operation::session::OpenSession;
 use tenure_core::operation::whoami::{Identity, WhoAmI};
 use tenure_core::operation::{Access, Operation};
-use tenure_core::secret::CallerKey;
 use tenure_core::token::TokenKind;
 use tenure_engine::{Command, Told};
 
@@ -31,7 +31,7 @@ pub(super) struct Here(pub(super) Arc<App>);
 
 impl Carrier for Here {
     async fn carry(&self, asked: Asked, beside: Beside) -> Result<String, Refusal> {
-        let guest = beside.guest.as_ref().expect("a request that came here says whose it is");
+        let guest = beside.request.get::<Guest>().expect("a request that came here says whose it is");
         let spec = asked.tool.spec;
         let _ = guest.asked.set(attend::Asked {
             operation: spec.name,

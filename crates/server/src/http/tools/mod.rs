@@ -14,12 +14,12 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use serde_json::{Value, json};
+use tenure_core::caller_key::CallerKey;
 use tenure_core::json;
 use tenure_core::model::ids::Digest;
 use tenure_core::model::limits::BODY_BYTES;
 use tenure_core::model::refusal::Refusal;
 use tenure_core::operation::tools::Profile;
-use tenure_core::secret::CallerKey;
 use tenure_core::wire;
 
 use super::app::App;
@@ -37,7 +37,7 @@ const NO_REQUEST: i32 = -32600;
 
 /// By what the server knows whoever calls a tool.
 #[derive(Clone)]
-pub struct Guest {
+pub(super) struct Guest {
     /// The hash of its token, to be judged with the operation.
     token: Option<Digest>,
     /// What the secrets of its sessions are derived from.
