@@ -29,7 +29,10 @@ struct Shared {
     decide: Mutex<Decide>,
     commits: AtomicU64,
     is_silent: Mutex<bool>,
+    falls: Condvar,
     speaks: Condvar,
+    /// Whether it falls silent before the end of the next question that a write asks.
+    falters: AtomicBool,
 }
 
 /// The cable. Servers connect to its port.
@@ -59,7 +62,9 @@ impl Cable {
             decide: Mutex::new(Box::new(|| Fate::Pass)),
             commits: AtomicU64::new(0),
             is_silent: Mutex::new(false),
+            falls: Condvar::new(),
             speaks: Condvar::new(),
+            falters: AtomicBool::new(false),
         });
         let lines = shared.clone();
         std::thread::spawn(move || {
@@ -92,7 +97,15 @@ impl Cable {
 
     /// From now on nothing passes and nobody hears why. What was sent meanwhile is late and not lost.
     pub fn fall_silent(&self) {
-        *self.shared.is_silent.lock().expect("no holder panics") = true;
+        self.shared.fall_silent();
+    }
+
+    /// Falls silent when a write has asked its next question and not yet said that this was all of it: the database waits
+    /// for the rest, with the lock in its hand.
+    pub fn falter(&self) {
+        self.shared.falters.store(true, SeqCst);
+        let silent = self.shared.is_silent.lock().expect("no holder panics");
+        drop(self.shared.falls.wait_while(silent, |silent| !*silent).expect("no holder panics"));
     }
 
     /// Everything passes again.
@@ -103,6 +116,11 @@ impl Cable {
 }
 
 impl Shared {
+    fn fall_silent(&self) {
+        *self.is_silent.lock().expect("no holder panics") = true;
+        self.falls.notify_all();
+    }
+
     fn wait_while_silent(&self) {
         let silent = self.is_silent.lock().expect("no holder panics");
         drop(self.speaks.wait_while(silent, |silent| *silent).expect("no holder panics"));
@@ -137,6 +155,11 @@ impl Line {
         let mut message = Vec::new();
         read_rest(&self.server, &mut message)?;
         loop {
+            // A message of this one letter ends a question.
+            let ends_question = message[0] == b'S';
+            if ends_question && self.writes.load(SeqCst) && self.shared.falters.swap(false, SeqCst) {
+                self.shared.fall_silent();
+            }
             self.shared.wait_while_silent();
             let fate = self.fate_of(&message);
             self.keeps.store(fate == Fate::CutAfter, SeqCst);

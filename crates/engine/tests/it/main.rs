@@ -33,5 +33,6 @@ mod search;
 mod servers;
 mod statements;
 mod tokens;
+mod unfinished;
 mod world;
 mod writing;

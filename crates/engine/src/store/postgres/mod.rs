@@ -36,16 +36,28 @@ use super::shape::{Shape, State};
 /// Prepared statements that a connection keeps.
 const STATEMENTS: usize = 512;
 
-/// What every connection is told. A transaction whose server process stands still gives its lock back.
+/// What every connection is told. A transaction whose server process stands still gives its lock back, and one whose host
+/// has gone, since the database's kernel asks whether it is there.
 const SETTINGS: &str = "\
-    SET client_min_messages = warning; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '3s'; \
+    SET client_min_messages = warning; SET lock_timeout = '3500ms'; SET idle_in_transaction_session_timeout = '3s'; \
+    SET tcp_keepalives_idle = 2; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 2; \
     SET standard_conforming_strings = on; SET statement_timeout = 0; SET jit = off; SET default_statistics_target = 10";
+/// Ends who has the fleet's row or leads it and has not said the rest of a question for three seconds: to the database it
+/// is at work until it has, so none of its timeouts counts. Who only waits for the row waits for a lock and not for its
+/// client.
+const END_UNFINISHED: &str = "\
+    SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid) \
+    WHERE datname = current_database() AND usename = current_user AND state = 'active' \
+    AND wait_event = 'ClientRead' AND state_change < clock_timestamp() - interval '3 seconds' AND ( \
+        relation = 'fleet'::regclass AND mode = 'RowShareLock' \
+        OR locktype = 'advisory' AND (classid::bigint << 32 | objid::bigint) = hashtextextended(current_schema(), 2))";
 /// What a writer is told. It asks something every second, so one that is silent stands still, and leads nobody. Each of
 /// its statements was made with an index for it, which a planner that knows the tables from when they were small would
 /// leave aside. A plan that holds for all values is planned once.
 const WRITER: &str = "\
-    SET default_transaction_read_only = off; SET idle_session_timeout = '10s'; SET random_page_cost = 1.1; \
-    SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+    SET default_transaction_read_only = off; SET idle_session_timeout = '10s'; SET tcp_user_timeout = '4s'; \
+    SET random_page_cost = 1.1; SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; \
+    SET enable_mergejoin = off";
 /// What a reader is told. Its questions differ: a plan that was made for any values can be several times slower than one
 /// made for these.
 const READER: &str = "SET default_transaction_read_only = on; SET plan_cache_mode = force_custom_plan";
@@ -357,6 +369,9 @@ impl Driver for Postgres {
         self.foreseen.forget();
         if std::mem::take(&mut self.is_within) {
             self.later("ROLLBACK");
+            if self.wire.waited_in_vain() {
+                self.later(END_UNFINISHED);
+            }
             self.wire.finish(Step::Before)?;
         }
         Ok(())
@@ -436,6 +451,9 @@ impl Driver for Postgres {
                 Ok(())
             })?;
             self.is_leader = is_leader;
+            if !is_leader {
+                self.later(END_UNFINISHED);
+            }
         }
         Ok(self.is_leader)
     }

@@ -38,6 +38,8 @@ pub struct Wire {
     notifications: Receiver<String>,
     warning: Warning,
     patience: Option<Duration>,
+    /// Whether somebody else was in the way for longer than is waited.
+    waited_in_vain: bool,
     /// There until the connection is dropped.
     runtime: Option<Runtime>,
 }
@@ -107,6 +109,7 @@ impl Wire {
             notifications,
             warning,
             patience: Some(PATIENCE),
+            waited_in_vain: false,
             runtime: Some(runtime),
         })
     }
@@ -211,9 +214,15 @@ impl Wire {
             if is_done && found.is_some() { Poll::Ready(Ok(())) } else { Poll::Pending }
         });
         self.wait(step, all)?;
-        let count = waiting.into_iter().try_fold(0, |_, request| request.count(step))?;
+        let count = waiting.into_iter().try_fold(0, |_, request| request.count(step));
+        let count = count.inspect_err(|error| self.waited_in_vain |= error.class == Class::Busy)?;
         let found = found.expect("it was waited for").map_err(|error| stated(&error, step))?;
         Ok((count, found))
+    }
+
+    /// Whether, since this was asked last, somebody else was in the way for longer than is waited.
+    pub fn waited_in_vain(&mut self) -> bool {
+        std::mem::take(&mut self.waited_in_vain)
     }
 
     /// What the server warned of last since somebody asked.

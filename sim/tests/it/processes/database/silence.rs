@@ -11,6 +11,15 @@ use super::UNFLUSHED;
 
 #[test]
 fn one_server_goes_on_while_the_other_is_cut_off_and_what_arrives_late_changes_nothing() {
+    goes_on_after(Cable::fall_silent);
+}
+
+#[test]
+fn one_server_goes_on_while_the_other_is_cut_off_in_the_middle_of_a_question() {
+    goes_on_after(Cable::falter);
+}
+
+fn goes_on_after(cut: impl Fn(&Cable)) {
     let seed = Seed::of_this_run();
     let database = Cluster::listening(UNFLUSHED).expect("PostgreSQL");
     let host = database.host().expect("it listens");
@@ -23,7 +32,7 @@ fn one_server_goes_on_while_the_other_is_cut_off_and_what_arrives_late_changes_n
         let heard = Load::during(cut_off, seed + 1, |load| {
             load.go_on(20);
             others.go_on(20);
-            cable.fall_silent();
+            cut(&cable);
             // What the silent server had begun holds the fleet's row until the database gives it up.
             tell_recovery("the other server was cut off", others.recovery());
             others.go_on(50);
