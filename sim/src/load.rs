@@ -20,6 +20,8 @@ pub struct Load {
     done: AtomicU64,
     acknowledged: AtomicU64,
     last: AtomicI64,
+    /// The longest time between two acknowledgements since somebody asked, in microseconds.
+    pause: AtomicI64,
 }
 
 impl Load {
@@ -58,6 +60,11 @@ impl Load {
         Duration::from_micros(u64::try_from(until - from).expect("it is later"))
     }
 
+    /// The longest time between two acknowledged mutations since this was asked last.
+    pub fn pause(&self) -> Duration {
+        Duration::from_micros(self.pause.swap(0, SeqCst).unsigned_abs())
+    }
+
     fn work(&self, agent: &Agent, mut seed: Seed) {
         let mut held: Option<TaskId> = None;
         while !self.over.load(SeqCst) || held.is_some() {
@@ -88,7 +95,11 @@ impl Load {
     fn count<T>(&self, outcome: Outcome<T>) -> Option<T> {
         match outcome {
             Outcome::Ok(answer) => {
-                self.last.fetch_max(log::now(), SeqCst);
+                let now = log::now();
+                let before = self.last.fetch_max(now, SeqCst);
+                if before > 0 {
+                    self.pause.fetch_max(now - before, SeqCst);
+                }
                 self.acknowledged.fetch_add(1, SeqCst);
                 Some(answer)
             }

@@ -32,10 +32,11 @@ fn goes_on_after(cut: impl Fn(&Cable)) {
         let heard = Load::during(cut_off, seed + 1, |load| {
             load.go_on(20);
             others.go_on(20);
+            others.pause();
             cut(&cable);
-            // What the silent server had begun holds the fleet's row until the database gives it up.
-            tell_recovery("the other server was cut off", others.recovery());
+            // What the silent server had begun holds the fleet's row until the database gives it up, or who waits for it ends it.
             others.go_on(50);
+            tell_recovery("the other server was cut off", others.pause());
             // Also on a connection that is opened in the silence.
             let heard = ["first", "second"].map(|number| observer.ask(&create(&format!("said {number}"))));
             others.go_on(50);
