@@ -6,12 +6,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value;
-use tenure_core::model::account::Account;
+use tenure_core::model::account::{Account, Role};
 use tenure_core::model::event::{Event, EventKind, Receipt, chain_hash};
 use tenure_core::model::ids::{
     Anchor, Digest, Epoch, EventNumber, OperationId, PrincipalName, ReporterId, TokenId,
 };
 use tenure_core::model::reporter::Reporter;
+use tenure_core::model::session::Principal;
 use tenure_core::model::token::TokenRecord;
 use tenure_core::working_set::receipt_digest;
 use tenure_core::working_set::table::Table;
@@ -21,7 +22,7 @@ use crate::store::event::{EventRow, rows_after};
 use crate::store::rows::Stored;
 use crate::store::{fleet, receipt, rows};
 
-/// The first schema that has accounts, tokens and reporters.
+/// The first schema that has accounts, tokens and reporters, and names as they are now.
 const ACCOUNTS_SINCE: u32 = 5;
 /// How many events are looked at at once.
 const EVENTS: u32 = 1_000;
@@ -65,6 +66,12 @@ pub enum FlawKind {
     NotTheHead,
     /// The receipt of its operation is not the one that it vouches for.
     Receipt,
+    /// It makes a first administrator, and there was one.
+    FoundedAgain,
+    /// The name that it tells of is nobody's.
+    Principal,
+    /// It is the last one, and there is a name that none tells of.
+    UntoldPrincipal,
     /// The account that it tells of is not as it left it.
     Account,
     /// It is the last one, and there is an account that none tells of.
@@ -96,6 +103,9 @@ impl FlawKind {
             Self::Misplaced => "misplaced",
             Self::NotTheHead => "not_the_head",
             Self::Receipt => "receipt",
+            Self::FoundedAgain => "founded_again",
+            Self::Principal => "principal",
+            Self::UntoldPrincipal => "untold_principal",
             Self::Account => "account",
             Self::UntoldAccount => "untold_account",
             Self::Token => "token",
@@ -119,6 +129,14 @@ impl fmt::Display for Flaw {
             FlawKind::Misplaced => write!(f, "event {event} says something else than the row it stands in"),
             FlawKind::NotTheHead => write!(f, "event {event} is not the one that was recorded last"),
             FlawKind::Receipt => write!(f, "the stored answer of event {event}'s operation was altered"),
+            FlawKind::FoundedAgain => {
+                write!(
+                    f,
+                    "event {event} made a first administrator, and there was one: accounts had been removed"
+                )
+            }
+            FlawKind::Principal => write!(f, "the name that event {event} tells of was removed"),
+            FlawKind::UntoldPrincipal => write!(f, "up to event {event} none tells of a name that is there"),
             FlawKind::Account => write!(f, "the account that event {event} tells of was altered or removed"),
             FlawKind::UntoldAccount => {
                 write!(f, "up to event {event} none tells of an account that is there")
@@ -291,9 +309,12 @@ fn follows(
     Ok(event.epoch)
 }
 
-/// What events tell of accounts, tokens and reporters: the last one about each, and the digest of the row that it left.
+/// What events tell of names, accounts, tokens and reporters: the last one about each, and the digest of the row that it left.
 #[derive(Default)]
 struct Told {
+    /// A name is made once and has no digest.
+    principals: BTreeMap<PrincipalName, (EventNumber, ())>,
+    administrators: BTreeSet<PrincipalName>,
     accounts: BTreeMap<PrincipalName, (EventNumber, Digest)>,
     tokens: BTreeMap<TokenId, (EventNumber, Digest)>,
     reporters: BTreeMap<ReporterId, (EventNumber, Digest)>,
@@ -302,11 +323,25 @@ struct Told {
 impl Told {
     fn hear(&mut self, event: &Event) -> Result<(), FlawKind> {
         let number = event.number;
+        if event.kind == EventKind::PrincipalCreated {
+            let name = text(&event.data, "name").ok_or(FlawKind::Principal)?;
+            self.principals.insert(name, (number, ()));
+        }
         if matches!(
             event.kind,
             EventKind::AccountCreated | EventKind::AccountEdited | EventKind::PasswordChanged
         ) {
-            let (name, row) = named(&event.data, "account").ok_or(FlawKind::Account)?;
+            let (name, row): (PrincipalName, _) = named(&event.data, "account").ok_or(FlawKind::Account)?;
+            if event.data["by"] == "console" && !self.administrators.is_empty() {
+                return Err(FlawKind::FoundedAgain);
+            }
+            let administers =
+                event.data["role"] == Role::Administrator.as_str() && event.data["disabled"] == false;
+            if administers {
+                self.administrators.insert(name.clone());
+            } else {
+                self.administrators.remove(&name);
+            }
             self.accounts.insert(name, (number, row));
         }
         if matches!(event.kind, EventKind::TokenCreated | EventKind::TokenRotated | EventKind::TokenRevoked) {
@@ -326,17 +361,22 @@ impl Told {
 
 /// What an event names in a field, and the digest of that row.
 fn named<K: FromStr>(data: &Value, field: &str) -> Option<(K, Digest)> {
-    let text = |field: &str| data.get(field).and_then(Value::as_str);
-    Some((text(field)?.parse().ok()?, text("row")?.parse().ok()?))
+    Some((text(data, field)?, text(data, "row")?))
 }
 
-/// Compares accounts, tokens and reporters with what events tell of them.
+fn text<T: FromStr>(data: &Value, field: &str) -> Option<T> {
+    data.get(field)?.as_str()?.parse().ok()
+}
+
+/// Compares names, accounts, tokens and reporters with what events tell of them.
 fn compare(driver: &mut dyn Driver, told: Told, last: EventNumber) -> Result<Option<Flaw>, StoreError> {
-    let Told { accounts, tokens, reporters } = told;
+    let Told { principals, administrators: _, accounts, tokens, reporters } = told;
+    let principals = Compared::of(driver, principals, |row: &Principal| (&row.name, ()))?;
     let accounts = Compared::of(driver, accounts, |row: &Account| (&row.name, row.digest()))?;
     let tokens = Compared::of(driver, tokens, |row: &TokenRecord| (&row.id, row.digest()))?;
     let reporters = Compared::of(driver, reporters, |row: &Reporter| (&row.id, row.digest()))?;
-    let altered = accounts.flaw(last, (FlawKind::Account, FlawKind::UntoldAccount));
+    let altered = principals.flaw(last, (FlawKind::Principal, FlawKind::UntoldPrincipal));
+    let altered = altered.or(accounts.flaw(last, (FlawKind::Account, FlawKind::UntoldAccount)));
     let altered = altered.or(tokens.flaw(last, (FlawKind::Token, FlawKind::UntoldToken)));
     Ok(altered.or(reporters.flaw(last, (FlawKind::Reporter, FlawKind::UntoldReporter))))
 }
@@ -351,22 +391,23 @@ struct Compared {
 impl Compared {
     /// Compares each row with what was told of it. One that nobody can read is none that an event tells of, so the event that
     /// tells of it finds no row.
-    fn of<R: Stored, K: Ord>(
+    fn of<R: Stored, K: Ord, D: PartialEq>(
         driver: &mut dyn Driver,
-        mut told: BTreeMap<K, (EventNumber, Digest)>,
-        row: impl Fn(&R) -> (&K, Digest),
+        mut told: BTreeMap<K, (EventNumber, D)>,
+        row: impl Fn(&R) -> (&K, D),
     ) -> Result<Self, StoreError> {
         let mut compared = Self::default();
-        if driver.schema()? >= ACCOUNTS_SINCE {
-            rows::each(driver, &mut |read: Option<&R>| {
-                let read = read.map(&row).map(|(key, digest)| (told.remove(key), digest));
-                match read {
-                    Some((Some((_, told)), digest)) if told == digest => {}
-                    Some((Some((event, _)), _)) => drop(compared.wrong.insert(event)),
-                    Some((None, _)) | None => compared.untold = true,
-                }
-            })?;
+        if driver.schema()? < ACCOUNTS_SINCE {
+            return Ok(compared);
         }
+        rows::each(driver, &mut |read: Option<&R>| {
+            let read = read.map(&row).map(|(key, digest)| (told.remove(key), digest));
+            match read {
+                Some((Some((_, told)), digest)) if told == digest => {}
+                Some((Some((event, _)), _)) => drop(compared.wrong.insert(event)),
+                Some((None, _)) | None => compared.untold = true,
+            }
+        })?;
         compared.wrong.extend(told.into_values().map(|(event, _)| event));
         Ok(compared)
     }

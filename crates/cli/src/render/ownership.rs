@@ -26,6 +26,10 @@ impl Show for Claimed {
             page.line("handed off with:");
             page.block(handoff);
         }
+        if let Some(intervention) = &self.intervention {
+            page.line("an operator stepped in:");
+            page.block(intervention);
+        }
         if let Some(packet) = &self.recovery {
             recovery(packet, page);
         }

@@ -131,6 +131,8 @@ text_enum! {
         RecoveryNote = "recovery_note",
         /// What a recovering session decided.
         Disposition = "disposition",
+        /// Why an operator took it from its holder, or reopened it.
+        Intervention = "intervention",
         /// How the task ended.
         Completion = "completion",
         /// A lesson for later work.

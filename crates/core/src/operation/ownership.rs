@@ -71,6 +71,9 @@ output! {
         /// The handoff text of the attempt before, if it left one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub handoff: Option<String>,
+        /// Which operator ended the attempt before or reopened the task, and why, if that came last.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub intervention: Option<String>,
         /// What to do next.
         pub next: String,
     }

@@ -55,6 +55,8 @@ text_enum! {
         RecoveryNote = "recovery_note",
         /// What a recovering session decided.
         Disposition = "disposition",
+        /// Why an operator took it from its holder, or reopened it.
+        Intervention = "intervention",
         /// How it ended.
         Completion = "completion",
         /// A lesson for later work.

@@ -223,8 +223,8 @@ fn answer(set: &WorkingSet, call: &Call, attempt: &Attempt, resumed: bool) -> St
         }
         None => None,
     };
-    let handoff =
-        if attempt.id.generation.0 > 1 && recovery.is_none() { last_handoff(set, id)? } else { None };
+    let is_fresh = attempt.id.generation.0 == 1 || recovery.is_some();
+    let (handoff, intervention) = if is_fresh { (None, None) } else { last_words(set, id)? };
     let next = match calls_for(set, call, attempt)? {
         Some(attention) => attention.sentence(),
         None => format!(
@@ -245,11 +245,18 @@ fn answer(set: &WorkingSet, call: &Call, attempt: &Attempt, resumed: bool) -> St
         claim_operation: attempt.claim_operation.clone(),
         recovery,
         handoff,
+        intervention,
         next,
     })
 }
 
-fn last_handoff(set: &WorkingSet, id: &TaskId) -> Step<Option<String>> {
-    let (handoffs, _) = set.newest_entries(id, &[EntryKind::Handoff], 1)?;
-    Ok(handoffs.into_iter().next().map(|entry| entry.text))
+/// What the next one should know of the attempt before: its handoff text, or how an operator ended it, whichever came last.
+fn last_words(set: &WorkingSet, id: &TaskId) -> Step<(Option<String>, Option<String>)> {
+    let (words, _) = set.newest_entries(id, &[EntryKind::Handoff, EntryKind::Intervention], 1)?;
+    Ok(match words.into_iter().next() {
+        Some(entry) if entry.kind == EntryKind::Intervention => {
+            (None, Some(format!("{}: {}", entry.principal, entry.text)))
+        }
+        words => (words.map(|entry| entry.text), None),
+    })
 }

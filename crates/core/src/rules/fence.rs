@@ -80,7 +80,12 @@ pub fn lost(attempt: &Attempt, call: &Call) -> Refusal {
     } else {
         format!("{} is over ({})", attempt.id, attempt.state)
     };
-    Refusal::new(code, detail).next(reconcile).fact("attempt", attempt.id.to_string())
+    let refusal = Refusal::new(code, detail).next(reconcile).fact("attempt", attempt.id.to_string());
+    if attempt.state == AttemptState::Cancelled {
+        // Somebody else did, and said why.
+        return refusal.next(format!("who ended it, and why: `tenure history {}`", attempt.id.task));
+    }
+    refusal
 }
 
 /// The refusal that tells a loser who holds the task and for how long.

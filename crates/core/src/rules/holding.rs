@@ -39,11 +39,27 @@ pub fn write_entry(
     attempt: Option<&AttemptId>,
     words: Words<'_>,
 ) -> Step<EventNumber> {
-    let principal = caller(call)?.principal.clone();
     let digest = crate::secret::digest("tenure entry v1", &[words.text.as_bytes()]);
     let data = json!({ "entry": words.kind, "text_sha256": digest, "data": words.data });
     let about = About { attempt: attempt.cloned(), ..About::task(task, data) };
     let number = set.record(event, about);
+    keep_entry(set, call, number, task, attempt, words)?;
+    Ok(number)
+}
+
+/// Keeps an entry that an event has recorded.
+pub fn keep_entry(
+    set: &mut WorkingSet,
+    call: &Call,
+    number: EventNumber,
+    task: &TaskId,
+    attempt: Option<&AttemptId>,
+    words: Words<'_>,
+) -> Step<()> {
+    let principal = match &call.account {
+        Some(account) => account.name.clone(),
+        None => caller(call)?.principal.clone(),
+    };
     set.entries.load_absent(number);
     set.entries.put(Entry {
         number,
@@ -55,7 +71,7 @@ pub fn write_entry(
         text: words.text.to_owned(),
         data: words.data,
     });
-    Ok(number)
+    Ok(())
 }
 
 /// Refuses evidence that is no plain line.

@@ -61,6 +61,7 @@ fn place(kind: EntryKind) -> FoundIn {
         EntryKind::Handoff => FoundIn::Handoff,
         EntryKind::RecoveryNote => FoundIn::RecoveryNote,
         EntryKind::Disposition => FoundIn::Disposition,
+        EntryKind::Intervention => FoundIn::Intervention,
         EntryKind::Completion => FoundIn::Completion,
         EntryKind::Lesson => FoundIn::Lesson,
     }

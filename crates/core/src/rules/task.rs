@@ -5,10 +5,11 @@ use serde_json::json;
 use super::Rule;
 use super::cycle::{check_parent, check_wait};
 use super::fields::{check_criteria, check_lines, check_title, set_criteria};
+use super::holding::{Words, keep_entry};
 use super::readiness::{after_lifecycle, put, waits_on};
 use super::view::full;
 use crate::envelope::Call;
-use crate::model::attempt::{Attempt, AttemptState};
+use crate::model::attempt::{Attempt, AttemptState, EntryData, EntryKind};
 use crate::model::dependency::DependencyKind;
 use crate::model::event::EventKind;
 use crate::model::ids::TaskId;
@@ -216,7 +217,9 @@ impl Rule for ReopenTask {
         if !task.lifecycle.is_finished() {
             return Err(conflict(&task, "reopened", "only a finished task is reopened").into());
         }
-        set.record(EventKind::TaskReopened, About::task(&task.id, json!({ "reason": self.reason })));
+        let about = About::task(&task.id, json!({ "reason": self.reason }));
+        let number = set.record(EventKind::TaskReopened, about);
+        keep_entry(set, call, number, &task.id, None, intervention(&self.reason))?;
         let id = task.id.clone();
         let revision = set.fleet.next(task.revision);
         put(
@@ -256,6 +259,11 @@ fn check_reopened(set: &mut WorkingSet, id: &TaskId) -> Step<()> {
     Ok(())
 }
 
+/// Why an operator stepped in, for the task's record.
+fn intervention(reason: &str) -> Words<'_> {
+    Words { kind: EntryKind::Intervention, text: reason, data: EntryData::default() }
+}
+
 impl Rule for ForceRelease {
     fn decide(&self, set: &mut WorkingSet, call: &Call) -> Step<TaskAnswer> {
         check_text("reason", &self.reason, TEXT_BYTES, false)?;
@@ -264,7 +272,8 @@ impl Rule for ForceRelease {
             return Err(conflict(&task, "force-released", "nobody holds it").into());
         };
         let about = About::attempt(&attempt.id, json!({ "reason": self.reason, "forced": true }));
-        set.record(EventKind::TaskReleased, about);
+        let number = set.record(EventKind::TaskReleased, about);
+        keep_entry(set, call, number, &task.id, Some(&attempt.id), intervention(&self.reason))?;
         set.attempts.put(Attempt {
             state: AttemptState::Cancelled,
             current: false,

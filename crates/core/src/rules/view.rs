@@ -251,6 +251,7 @@ const SAVED_WORK: &[EntryKind] = &[
     EntryKind::Handoff,
     EntryKind::RecoveryNote,
     EntryKind::Disposition,
+    EntryKind::Intervention,
 ];
 
 /// What an expired attempt left: its saved work and words, newest first, as far as they fit.

@@ -7,6 +7,7 @@ mod choice;
 mod claims;
 mod coverage;
 mod deadlock;
+mod interventions;
 mod oracle;
 mod pages;
 mod places;

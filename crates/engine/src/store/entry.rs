@@ -15,12 +15,13 @@ static ENTRY: Shape =
 
 /// Entries by number.
 pub static BY_NUMBER: Lookup = Lookup::new(&ENTRY, &["number"], "");
-/// The newest entries of a task. The seven words are the kinds asked for, repeated to fill them; `{columns}` stands
+/// The newest entries of a task. The eight words are the kinds asked for, repeated to fill them; `{columns}` stands
 /// for an entry's columns.
 pub const NEWEST: &str = "SELECT {columns} FROM entry WHERE task = $1 \
-     AND kind IN ($2, $3, $4, $5, $6, $7, $8) ORDER BY number DESC LIMIT $9";
+     AND kind IN ($2, $3, $4, $5, $6, $7, $8, $9) ORDER BY number DESC LIMIT $10";
 /// How many entries of these kinds a task has.
-pub const COUNT: &str = "SELECT count(*) FROM entry WHERE task = $1 AND kind IN ($2, $3, $4, $5, $6, $7, $8)";
+pub const COUNT: &str =
+    "SELECT count(*) FROM entry WHERE task = $1 AND kind IN ($2, $3, $4, $5, $6, $7, $8, $9)";
 
 /// Every entry, in the order in which they were recorded; `{columns}` stands for an entry's columns.
 pub const EVERY: &str = "SELECT {columns} FROM entry ORDER BY number";

@@ -244,4 +244,28 @@ fn whoever_changes_accounts_in_the_store_shows_in_the_record() {
     );
     let (kind, _) = altered(&insert).expect("noticed");
     assert_eq!(kind, FlawKind::UntoldAccount);
+    let insert = "INSERT INTO principal (name, kind, created_at) VALUES ('eve', 'agent', 1)";
+    let (kind, _) = altered(insert).expect("noticed");
+    assert_eq!(kind, FlawKind::UntoldPrincipal);
+}
+
+#[test]
+fn a_first_administrator_who_is_made_again_shows_in_the_record() {
+    let mut world = World::in_memory();
+    scene(&mut world);
+    for (sql, kind) in [
+        ("DELETE FROM account", FlawKind::Account),
+        ("DELETE FROM principal WHERE name = 'bob'", FlawKind::Principal),
+    ] {
+        world.driver.begin_write().expect("begun");
+        world.driver.execute(sql, &[]).expect("changed");
+        world.driver.commit().expect("committed");
+        let report = verify(&mut *world.driver, &mut |_| ()).expect("verified");
+        assert_eq!(report.flaw.map(|flaw| flaw.kind), Some(kind), "{sql}");
+    }
+    // The store shows nobody, so the console is believed.
+    world.done(bootstrap("ada", "mine"));
+    world.done(create(("ada", "mine"), "bob", "operator", "his"));
+    let report = verify(&mut *world.driver, &mut |_| ()).expect("verified");
+    assert_eq!(report.flaw.map(|flaw| flaw.kind), Some(FlawKind::FoundedAgain));
 }

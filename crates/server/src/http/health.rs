@@ -126,9 +126,9 @@ pub(super) struct AuditReport {
 struct Flaw {
     /// The number of the event.
     event: EventNumber,
-    /// What is wrong with it: missing, inserted, broken, misplaced, not_the_head or receipt; of what it tells account or
-    /// token, and untold_account or untold_token of what none tells; and of an event that was expected cut, left_behind or
-    /// rewritten.
+    /// What is wrong with it: missing, inserted, broken, misplaced, not_the_head, receipt or founded_again; of what it tells
+    /// principal, account, token or reporter, and untold_principal, untold_account, untold_token or untold_reporter of what
+    /// none tells; and of an event that was expected cut, left_behind or rewritten.
     kind: &'static str,
     /// The same as a sentence.
     detail: String,
