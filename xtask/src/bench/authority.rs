@@ -30,7 +30,8 @@ pub fn measure(root: &Path, binary: &Path, agents: &Agents, extent: &Extent) -> 
     let token = Token::of(TokenKind::Machine, [7; 32]);
     fill(&folder, agents, &token, extent)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
-    let words = ["--listen", &address.to_string(), "--host", HOST];
+    // One machine claims here as often as it can, which is what a limit of writes is against.
+    let words = ["--listen", &address.to_string(), "--host", HOST, "--writes-per-second", "1000000"];
     let daemon = Daemon::serve(binary, &folder, Kind::Next.project(), &words)?;
     let mut local = wire::claimers(&folder, agents, Kind::Next)?;
     let mut remote: Vec<Client<Claimer<'_>>> = (0..CLIENTS)

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use tenure_client::place;
 use tenure_core::model::limits::Durations;
 use tenure_engine::store::postgres::address::Address;
-use tenure_server::daemon::network::{Files, Network};
+use tenure_server::daemon::network::{Files, Limits, Network};
 use tenure_server::{daemon, http};
 
 use crate::context::Context;
@@ -63,6 +63,10 @@ struct Outside {
     /// A proxy whose X-Forwarded-For is believed; repeatable
     #[arg(long, value_name = "ADDRESS[/BITS]")]
     trusted_proxy: Vec<http::Block>,
+    /// How often in a second each token or person may write by the network, in the long run; ten seconds' worth at once. 100
+    /// when absent
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    writes_per_second: Option<u32>,
 }
 
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
@@ -84,19 +88,22 @@ impl Outside {
             ("--host", !self.host.is_empty()),
             ("--origin", !self.origin.is_empty()),
             ("--trusted-proxy", !self.trusted_proxy.is_empty()),
+            ("--writes-per-second", self.writes_per_second.is_some()),
         ];
         if let (true, Some((option, _))) = (listen.is_empty(), without.iter().find(|(_, given)| *given)) {
             let detail = format!("{option} is of no use to a server that only listens on its socket");
             return Err(usage(detail, "name an address with --listen"));
         }
         let files = self.certificate.zip(self.key);
+        let usual = Limits::default();
+        let writes_per_second = self.writes_per_second.unwrap_or(usual.writes_per_second);
         Ok(Network {
             listen,
             certificate: files.map(|(certificate, key)| Files { certificate, key }),
             hosts: self.host,
             origins: self.origin,
             proxies: self.trusted_proxy,
-            ..Network::default()
+            limits: Limits { writes_per_second, ..usual },
         })
     }
 }

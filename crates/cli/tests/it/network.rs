@@ -208,6 +208,7 @@ fn what_would_be_read_on_the_way_is_not_served() {
     for (words, says) in [
         (&["--listen", "localhost"][..], "127.0.0.1:7070"),
         (&["--host", "tenure.example"], "--listen"),
+        (&["--writes-per-second", "5"], "--listen"),
         (&["--listen", "127.0.0.1:0", "--host", "a:1"], "no host name"),
         (&["--listen", "127.0.0.1:0", "--certificate", "x.pem"], "--key"),
     ] {
@@ -235,10 +236,15 @@ fn a_daemon_that_is_there_is_not_taken_for_one_that_listens() {
 
 /// A place whose store is served over TLS too, on a terminal, with the administrator `ada` and a task.
 pub fn administered(authority: &Authority) -> (Place, Talk, String) {
+    administered_with(authority, "")
+}
+
+/// The same, whose server has these options too.
+fn administered_with(authority: &Authority, options: &str) -> (Place, Talk, String) {
     let host = Place::new();
     let identity = authority.certify("DNS:localhost,IP:127.0.0.1", host.root.path()).expect("a certificate");
     let [certificate, key] = [&identity.certificate, &identity.key].map(|file| file.display().to_string());
-    let words = format!("serve --listen 127.0.0.1:0 --certificate {certificate} --key {key}");
+    let words = format!("serve --listen 127.0.0.1:0 --certificate {certificate} --key {key} {options}");
     let mut server = Talk::tenure(&host, &words);
     let secret = server.has_told("one-time secret: ");
     let listening = server.has_told("\"listening\":[\"");
@@ -319,4 +325,23 @@ fn agents_of_a_machine_have_names_of_their_own_and_events_tell_the_machine() {
     refused(&work.run("spinner", &["ready"]), &work, 5, &["show this to your human"]);
     assert_eq!(work.fed("", &["login", "--stdin"], token_in(&rotated).as_bytes()).code, 0);
     work.ok("spinner", &["close", "--note", "done"]);
+}
+
+#[test]
+fn who_writes_too_often_is_held_back_and_notices_nothing_but_the_time() {
+    let authority = Authority::new().expect("openssl");
+    let (host, _server, url) = administered_with(&authority, "--writes-per-second 1");
+    let token = token_in(&by_ada(&host, "token create ci-1 --kind agent --reason nightly"));
+    let work = using(&url, &authority);
+    keep(&work, &token);
+    // Ten at once, and the session is opened with one of them: the last ones have to wait.
+    for number in 1..=11 {
+        let made =
+            work.run("ci-1", &["task", "create", "--project", "afc", "--title", &format!("task {number}")]);
+        assert_eq!(made.code, 0, "{number}: {}{}", made.out, made.err);
+    }
+    let log = std::fs::read_to_string(host.state().join("daemon.log")).expect("a log");
+    assert!(log.contains("somebody who writes too often was refused"), "{log}");
+    let tasks = host.json("lead", &["task", "list", "--project", "afc", "--limit", "100"]);
+    assert_eq!(tasks["tasks"].as_array().expect("a list").len(), 12, "each was made once: {tasks}");
 }

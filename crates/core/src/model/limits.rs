@@ -148,6 +148,15 @@ pub const UNKNOWN_BURST: u32 = 30;
 pub const UNKNOWN_EVERY_MS: u64 = 2_000;
 /// Most addresses that are remembered for having asked without being known.
 pub const UNKNOWN_ADDRESSES: usize = 4096;
+/// How often in a second whoever is known may write by the network, in the long run. Fifty agents on one machine that renew,
+/// note and claim write about ten times in a second; only a loop that never rests writes a hundred times.
+pub const WRITES_PER_SECOND: u32 = 100;
+/// For how many seconds' writes there is room in a row: fifty agents that begin at one moment need a few hundred.
+pub const WRITES_BURST_S: u32 = 10;
+/// How many times as much one address may write as one who is known: several machines can stand behind one.
+pub const WRITES_OF_ADDRESS: u32 = 4;
+/// Most who are known, and most addresses, that are remembered for having written lately.
+pub const WRITERS: usize = 4096;
 
 /// How long a lease lasts unless the project says otherwise, in milliseconds.
 pub const LEASE_MS_DEFAULT: i64 = 10 * 60_000;

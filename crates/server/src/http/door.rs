@@ -2,7 +2,7 @@
 //!
 //! In this order: it names a host of ours, it comes from no foreign web page, it asks for something that everybody may
 //! know, its address has not asked in vain too often, its token is known, what it asks for is not of this machine alone,
-//! and nobody can have read a password in it. Whoever does not pass hears why, and not one byte of what is coordinated
+//! nobody can have read a password in it, and who asks has not written too often. Whoever does not pass hears why, and not one byte of what is coordinated
 //! here.
 
 use std::net::{IpAddr, SocketAddr};
@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tenure_core::envelope::Envelope;
 use tenure_core::model::ids::Digest;
+use tenure_core::model::limits::{UNKNOWN_ADDRESSES, UNKNOWN_BURST, UNKNOWN_EVERY_MS};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::permission::{Permission, Standing, permission};
 use tenure_core::operation::reporter::{EndReporter, RenewLease};
@@ -24,11 +25,13 @@ use tenure_core::server_route::{Reach, ServerRoute};
 use tenure_core::wire;
 
 use super::app::App;
+use super::bucket::Rate;
 use super::forwarded::{self, Proxies};
-use super::guesses::Guesses;
 use super::hosts::{HostName, Hosts, Origin};
 use super::problem::{RETRY_AFTER, Refused};
 use super::token::Bearer;
+use super::turns::Turns;
+use super::writes::Writes;
 use super::{help, response, token};
 
 /// The other end of a connection by the network. Each request that comes by one carries it.
@@ -45,9 +48,11 @@ pub struct Door {
     hosts: Hosts,
     proxies: Proxies,
     /// Who asked without saying who it is.
-    nameless: Guesses,
+    nameless: Turns<IpAddr>,
     /// Who asked with a token that nobody has.
-    guessing: Guesses,
+    guessing: Turns<IpAddr>,
+    /// Who is known and has written.
+    writes: Writes,
 }
 
 /// A request that was let in.
@@ -68,16 +73,23 @@ pub(super) enum View {
 }
 
 impl Door {
-    /// A door for what listens on these addresses.
+    /// A door for what listens on these addresses, where whoever is known may write so often in a second.
     #[must_use]
     pub fn new(
         listening: &[SocketAddr],
         names: Vec<HostName>,
         origins: Vec<Origin>,
         proxies: Proxies,
+        writes_per_second: u32,
     ) -> Self {
-        let hosts = Hosts::new(listening, names, origins);
-        Self { hosts, proxies, nameless: Guesses::default(), guessing: Guesses::default() }
+        let rate = Rate { most: UNKNOWN_BURST, every: Duration::from_millis(UNKNOWN_EVERY_MS) };
+        Self {
+            hosts: Hosts::new(listening, names, origins),
+            proxies,
+            nameless: Turns::new(rate, UNKNOWN_ADDRESSES),
+            guessing: Turns::new(rate, UNKNOWN_ADDRESSES),
+            writes: Writes::new(writes_per_second),
+        }
     }
 
     /// The names that are answered to and the origins that were named, for who checks them as well.
@@ -102,6 +114,12 @@ impl Door {
             renews_only(parts.uri.path())?;
         }
         self.check_secrets(peer, &parts.headers)?;
+        if !asks_only(&parts.method) {
+            self.writes.take(&bearer, address, Instant::now()).map_err(|wait| {
+                tracing::debug!(client = %address, "somebody who writes too often was refused");
+                writes_too_often(wait)
+            })?;
+        }
         Ok(Admitted { view: View::Whole, bearer: Some(bearer) })
     }
 
@@ -109,13 +127,13 @@ impl Door {
     /// the right one.
     async fn known(&self, app: &Arc<App>, parts: &Parts, address: IpAddr) -> Result<Option<Bearer>, Refused> {
         if !token::is_given(&parts.headers) {
-            self.nameless.ask(address, Instant::now()).map_err(limited)?;
+            self.nameless.take(&address, Instant::now()).map_err(limited)?;
             return Ok(None);
         }
-        self.guessing.may_ask(address, Instant::now()).map_err(limited)?;
+        self.guessing.may_take(&address, Instant::now()).map_err(limited)?;
         let bearer = token::judge(app, &parts.headers).await?;
         if bearer.is_none() {
-            self.guessing.ask(address, Instant::now()).map_err(limited)?;
+            self.guessing.take(&address, Instant::now()).map_err(limited)?;
         }
         Ok(bearer)
     }
@@ -214,6 +232,22 @@ fn everybody_may_see(method: &Method, path: &str) -> Option<View> {
         return None;
     }
     Some(if route == ServerRoute::Ready { View::Outline } else { View::Whole })
+}
+
+/// Whether a method changes nothing, whatever is asked for by it.
+fn asks_only(method: &Method) -> bool {
+    [Method::GET, Method::HEAD].contains(method)
+}
+
+fn writes_too_often(wait: Duration) -> Refused {
+    let seconds = wait.as_secs() + 1;
+    let detail =
+        format!("more was written lately than a caller by the network may; ask again after {seconds} s");
+    Refusal::new(Code::RateLimited, detail)
+        .next(format!("wait {seconds} s, and send the same request again"))
+        .next("if this comes again: look for a loop that never rests; an administrator can raise the limit with `tenure serve --writes-per-second`")
+        .fact(RETRY_AFTER, seconds)
+        .into()
 }
 
 fn limited(wait: Duration) -> Refused {

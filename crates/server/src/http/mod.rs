@@ -13,7 +13,6 @@ mod fields;
 mod finding;
 mod follow;
 mod forwarded;
-mod guesses;
 mod headers;
 mod health;
 mod help;
@@ -29,7 +28,9 @@ mod response;
 mod routes;
 mod token;
 mod tools;
+mod turns;
 mod waiters;
+mod writes;
 
 use std::sync::Arc;
 

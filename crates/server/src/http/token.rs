@@ -12,7 +12,7 @@ use tenure_engine::Failure;
 use super::app::App;
 
 /// By what a caller is known: the hash of it. Requests that were let in carry it, and each operation is judged by it again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Bearer {
     /// A token of an agent or a machine.
     Token(Digest),

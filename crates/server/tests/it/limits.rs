@@ -5,12 +5,14 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use tenure_core::model::limits::{NETWORK_HEAD_BYTES, NETWORK_HEADERS};
+use tenure_core::token::{Token, TokenKind};
 use tenure_server::daemon::network::{Limits, Network};
 
 use crate::daemon::{Served, served_on};
 use crate::network::{everything, loopback};
 use crate::patience::until;
-use crate::wire::get;
+use crate::tokens::{administered_on, made, with as with_token};
+use crate::wire::{Answer, get, mutation};
 
 fn with(limits: Limits) -> Served {
     served_on(Network { limits, proxies: Vec::new(), ..loopback() })
@@ -117,4 +119,62 @@ fn what_a_proxy_could_read_in_another_way_is_refused_or_ends_the_connection() {
     }
     let old = "POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     assert!(served.raw(format!("{old}{hidden}").as_bytes()).starts_with("HTTP/1.1 400 "));
+}
+
+/// What is refused although its caller is known: no session is named.
+fn write(served: &Served, token: &Token, client: &str) -> Answer {
+    let asked = mutation("POST", "/api/v1/projects", r#"{"key":"afc"}"#).anonymous();
+    served.ask_from(client, with_token(token, asked))
+}
+
+/// Writes until it is told to wait, and returns for how many seconds.
+fn until_told_to_wait(served: &Served, token: &Token, client: &str) -> u64 {
+    let mut answers = (0..1_000).map(|_| write(served, token, client));
+    let last = answers.find(|answer| answer.status != 401).expect("it is told to wait");
+    assert_eq!((last.status, last.code().as_str()), (429, "rate_limited"), "{}", last.body);
+    let seconds =
+        last.header("retry-after").and_then(|wait| wait.parse().ok()).expect("for how many seconds");
+    assert_eq!(last.value()["facts"]["retry_after_s"], seconds);
+    seconds
+}
+
+#[test]
+fn who_writes_without_rest_is_told_to_wait_before_anything_of_it_is_read() {
+    let limits = Limits { writes_per_second: 1, ..Limits::default() };
+    let served = administered_on(Network { limits, ..loopback() });
+    let (own, other) = (
+        made(&served, "ci-1", TokenKind::Agent, 1, false),
+        made(&served, "ci-2", TokenKind::Agent, 2, false),
+    );
+    let number = || served.engine.as_ref().expect("open").info().expect("open").event;
+    let before = number();
+    assert!((1..=2).contains(&until_told_to_wait(&served, &own, "198.51.100.1")));
+    assert_eq!(number(), before, "nothing is recorded");
+    // From elsewhere as well; its questions, another's writes and the socket are another matter.
+    until_told_to_wait(&served, &own, "198.51.100.2");
+    for path in ["/api/v1/projects", "/api/v1/whoami"] {
+        assert_eq!(served.ask_from("198.51.100.1", with_token(&own, get(path))).status, 200);
+    }
+    assert_eq!(write(&served, &other, "198.51.100.1").status, 401);
+    // A body that is announced is not waited for.
+    until_told_to_wait(&served, &own, "198.51.100.1");
+    let head = "POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer";
+    let told = served.raw(format!("{head} {}\r\nContent-Length: 1000000\r\n\r\n{{", own.as_str()).as_bytes());
+    assert!(told.starts_with("HTTP/1.1 429 "), "{told}");
+}
+
+#[test]
+fn an_address_writes_only_so_much_whatever_token_comes_from_it() {
+    let limits = Limits { writes_per_second: 1, ..Limits::default() };
+    let served = administered_on(Network { limits, ..loopback() });
+    let tokens: Vec<Token> =
+        (1..=9).map(|n| made(&served, &format!("ci-{n}"), TokenKind::Agent, n, false)).collect();
+    // Each of them has not written before, and could write ten times; the address is told to wait sooner than all have.
+    let once_each = |client: &str| -> Vec<u16> {
+        let rounds = (0..9).flat_map(|_| &tokens);
+        rounds.map(|token| write(&served, token, client).status).collect()
+    };
+    let statuses = once_each("198.51.100.1");
+    assert!(statuses.contains(&429) && statuses[..9] == [401; 9], "{statuses:?}");
+    assert_eq!(write(&served, &tokens[8], "198.51.100.2").status, 401, "the same token from elsewhere");
 }

@@ -15,6 +15,7 @@ use tenure_core::secret::Proof;
 use tenure_core::token::{ReporterSecret, Token, TokenKind};
 use tenure_core::wire;
 use tenure_engine::Command;
+use tenure_server::daemon::network::Network;
 
 use crate::daemon::{Served, served_on};
 use crate::network::loopback;
@@ -61,7 +62,12 @@ pub fn by_ada(served: &Served, name: &str, input: Value) -> Value {
 
 /// A server on the network with the administrator `ada`.
 pub fn administered() -> Served {
-    let served = served_on(loopback());
+    administered_on(loopback())
+}
+
+/// The same, which listens as it is told.
+pub fn administered_on(network: Network) -> Served {
+    let served = served_on(network);
     done(&served, "account.bootstrap", json!({ "name": "ada" }), Authentication::Console);
     served
 }

@@ -19,7 +19,7 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tenure_core::model::limits::{
     NETWORK_CONNECTIONS, NETWORK_CONNECTIONS_PER_ADDRESS, NETWORK_HANDSHAKE_MS, NETWORK_HEAD_BYTES,
-    NETWORK_HEADERS, NETWORK_HEADERS_MS, NETWORK_WRITE_MS,
+    NETWORK_HEADERS, NETWORK_HEADERS_MS, NETWORK_WRITE_MS, WRITES_PER_SECOND,
 };
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -54,7 +54,7 @@ pub struct Network {
     pub limits: Limits,
 }
 
-/// How many connections there may be, and how long each may take. Tests shorten them.
+/// How many connections there may be, how long each may take, and how much may be written. Tests shorten them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Most connections at once.
@@ -67,6 +67,8 @@ pub struct Limits {
     pub headers: Duration,
     /// How long a caller may take nothing of its answer.
     pub write: Duration,
+    /// How often in a second each who is known may write, in the long run.
+    pub writes_per_second: u32,
 }
 
 impl Default for Limits {
@@ -77,6 +79,7 @@ impl Default for Limits {
             handshake: Duration::from_millis(NETWORK_HANDSHAKE_MS),
             headers: Duration::from_millis(NETWORK_HEADERS_MS),
             write: Duration::from_millis(NETWORK_WRITE_MS),
+            writes_per_second: WRITES_PER_SECOND,
         }
     }
 }
@@ -137,7 +140,7 @@ impl Open {
         let Self { listeners, addresses, certificate, tls, network } = self;
         let Network { hosts, origins, proxies, limits, .. } = network;
         let proxies = Proxies::new(proxies);
-        let door = Door::new(&addresses, hosts, origins, proxies.clone());
+        let door = Door::new(&addresses, hosts, origins, proxies.clone(), limits.writes_per_second);
         let answering = Arc::new(Answering {
             router: http::router_behind(Arc::new(door), app),
             tls,
