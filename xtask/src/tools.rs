@@ -69,6 +69,11 @@ const TOOLS: &[Tool] = &[
         why: "the store is tested behind a pooler",
     },
     Tool {
+        probe: &["chromium", "--version"],
+        origin: Origin::Debian("chromium"),
+        why: "pages are shown in a real browser",
+    },
+    Tool {
         probe: &["openssl", "version"],
         origin: Origin::Debian("openssl"),
         why: "tests sign the certificates of their own servers",

@@ -30,6 +30,18 @@ text_enum! {
         Backup = "backup",
         /// Ends it.
         Shutdown = "shutdown",
+        /// Shows a person who they are and what they may do.
+        Home = "page.home",
+        /// Shows a person where to log in.
+        LoginPage = "page.login",
+        /// The style of pages.
+        Style = "page.style",
+        /// Logs a person in.
+        Login = "page.log_in",
+        /// Logs a person out.
+        Logout = "page.log_out",
+        /// Ends another login of the same person.
+        EndLogin = "page.end_login",
     }
 }
 
@@ -42,6 +54,8 @@ pub enum Reach {
     Known,
     /// On the server's own machine alone.
     OwnMachine,
+    /// By browsers: it is a page, or what a page sends, and says by itself for whom it is.
+    Browser,
 }
 
 impl ServerRoute {
@@ -58,8 +72,11 @@ impl ServerRoute {
             | Self::Audit
             | Self::Instructions
             | Self::Export
-            | Self::Database => Method::Get,
-            Self::Backup | Self::Shutdown => Method::Post,
+            | Self::Database
+            | Self::Home
+            | Self::LoginPage
+            | Self::Style => Method::Get,
+            Self::Backup | Self::Shutdown | Self::Login | Self::Logout | Self::EndLogin => Method::Post,
         }
     }
 
@@ -79,6 +96,12 @@ impl ServerRoute {
             Self::Database => "/api/v1/database",
             Self::Backup => "/api/v1/backups",
             Self::Shutdown => "/api/v1/shutdown",
+            Self::Home => "/",
+            Self::LoginPage => "/login",
+            Self::Style => "/browser/style.css",
+            Self::Login => "/browser/login",
+            Self::Logout => "/browser/logout",
+            Self::EndLogin => "/browser/end",
         }
     }
 
@@ -89,6 +112,9 @@ impl ServerRoute {
             Self::Alive | Self::Ready | Self::Version | Self::Help => Reach::Everybody,
             Self::Document | Self::Info | Self::Audit | Self::Instructions | Self::Export => Reach::Known,
             Self::Database | Self::Backup | Self::Shutdown => Reach::OwnMachine,
+            Self::Home | Self::LoginPage | Self::Style | Self::Login | Self::Logout | Self::EndLogin => {
+                Reach::Browser
+            }
         }
     }
 
@@ -111,7 +137,8 @@ mod tests {
         for route in ServerRoute::ALL {
             assert_eq!(ServerRoute::at(route.path()), Some(*route));
             let below = route.path().strip_prefix(wire::API);
-            assert_eq!(below.is_none(), outside.contains(route), "{route}");
+            let is_outside = outside.contains(route) || route.reach() == Reach::Browser;
+            assert_eq!(below.is_none(), is_outside, "{route}");
             assert!(entries().iter().all(|entry| Some(entry.spec.path) != below), "{route}");
         }
         assert_eq!(ServerRoute::at("/api/v1/tasks"), None);

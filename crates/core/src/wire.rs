@@ -20,6 +20,8 @@ pub const PASSWORD: &str = "Tenure-Password";
 pub const NEW_PASSWORD: &str = "Tenure-New-Password";
 /// The one-time secret that the server printed on its console.
 pub const CONSOLE: &str = "Tenure-Console";
+/// What a page of the server carries, with every change that comes with a login in a browser.
+pub const PAGE: &str = "Tenure-Page";
 /// The client's id of a mutation; a retry carries the same.
 pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 /// The attempt that a holder acts under: task and generation, e.g. `afc-12@3`.

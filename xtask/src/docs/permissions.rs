@@ -80,6 +80,7 @@ fn of_the_server(route: ServerRoute) -> Vec<String> {
         Reach::Everybody => "everybody",
         Reach::Known => "whoever is known: by a token, or on the server's own machine",
         Reach::OwnMachine => "the server's own machine alone",
+        Reach::Browser => "browsers: a page, or what a page sends",
     };
     vec![format!("`{} {}`", route.method().as_str(), route.path()), reach.to_owned()]
 }

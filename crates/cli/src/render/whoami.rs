@@ -42,6 +42,7 @@ const fn needs(standing: Standing) -> &'static str {
         Standing::Operator => "needs an operator's password",
         Standing::Administrator => "needs an administrator's password",
         Standing::Console => "needs the server's one-time secret",
+        Standing::Browser => "needs a login in a browser",
     }
 }
 

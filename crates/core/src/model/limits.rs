@@ -39,6 +39,25 @@ pub const GUESSES: u32 = 30;
 pub const GUESS_MS: u64 = 2_000;
 /// Who was authenticated, and who was refused, is recorded once for each account in so long, in milliseconds.
 pub const AUTHENTICATIONS_MS: u64 = 60_000;
+/// How long a login in a browser goes on that is not used, in milliseconds: half an hour. This and the next are what NIST
+/// SP 800-63B asks for at its second level.
+pub const LOGIN_IDLE_MS: u64 = 30 * 60 * 1000;
+/// How long a login in a browser goes on at most, in milliseconds: half a day.
+pub const LOGIN_MS_MAX: u64 = 12 * 60 * 60 * 1000;
+/// How old a login in a browser may be for what only people may do, in milliseconds: long enough to read before one acts, too
+/// short for a screen that somebody has left.
+pub const LOGIN_RECENT_MS: u64 = 10 * 60 * 1000;
+/// Most logins in browsers at once; beyond that the one that was not used for longest ends.
+pub const LOGINS: usize = 1024;
+/// Most of them of one person.
+pub const LOGINS_OF_PERSON: usize = 16;
+/// How often somebody may try to log in from one address in a row: fewer than there are guesses in all, so that one address
+/// leaves some to others.
+pub const LOGIN_BURST: u32 = 10;
+/// After how long an address may try once more, in milliseconds.
+pub const LOGIN_EVERY_MS: u64 = 10_000;
+/// Largest form of a page, in bytes: the longest name and password, with three bytes for each.
+pub const FORM_BYTES: usize = 8 * 1024;
 /// How long a token counts where nothing is said, in milliseconds: 90 days.
 pub const TOKEN_MS_DEFAULT: i64 = 90 * 24 * 60 * 60 * 1000;
 /// Shortest time that a token counts, in milliseconds.

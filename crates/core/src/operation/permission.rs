@@ -29,6 +29,8 @@ text_enum! {
         Administrator = "administrator",
         /// Whoever read the one-time secret on the server's console.
         Console = "console",
+        /// A person who has logged in with a browser.
+        Browser = "browser",
     }
 }
 
@@ -56,6 +58,7 @@ impl Standing {
             Self::Operator => "a person whose account is an operator's",
             Self::Administrator => "a person whose account is an administrator's",
             Self::Console => "whoever read the one-time secret on the server's console",
+            Self::Browser => "a person who has logged in with a browser",
         }
     }
 
@@ -65,9 +68,13 @@ impl Standing {
             Self::Member => Some(Role::Member),
             Self::Operator => Some(Role::Operator),
             Self::Administrator => Some(Role::Administrator),
-            Self::Stranger | Self::Reader | Self::Caller | Self::Session | Self::Reporter | Self::Console => {
-                None
-            }
+            Self::Stranger
+            | Self::Reader
+            | Self::Caller
+            | Self::Session
+            | Self::Reporter
+            | Self::Console
+            | Self::Browser => None,
         }
     }
 }
@@ -87,6 +94,8 @@ text_enum! {
         OwnAccount = "own_account",
         /// What is changed of the policy is among what the project lets agents change.
         AllowedPart = "allowed_part",
+        /// The role of the person's account is enough, and they logged in lately.
+        RecentLogin = "recent_login",
     }
 }
 
@@ -101,6 +110,7 @@ impl Condition {
             Self::OwnName => "the name is its token's, or free on its machine",
             Self::OwnAccount => "the account is their own",
             Self::AllowedPart => "it changes nothing of the policy but what the project lets agents change",
+            Self::RecentLogin => "their role is enough, and they logged in less than ten minutes ago",
         }
     }
 }
@@ -138,6 +148,13 @@ pub fn permission(spec: &Spec, standing: Standing) -> Permission {
         (_, Standing::Reporter) => Some(Code::ReporterLimited),
         (Access::Console, _) => Some(Code::AuthenticationFailed),
         (_, Standing::Reader) if spec.effect != Effect::Read => Some(Code::TokenReadOnly),
+        // What it lets somebody do as an agent would have to say as which one.
+        (Access::Anyone | Access::Session | Access::Reporter, Standing::Browser)
+            if spec.effect != Effect::Read =>
+        {
+            Some(Code::TokenReadOnly)
+        }
+        (Access::Person | Access::Operator | Access::Administrator, Standing::Browser) => None,
         (Access::Anyone, _) | (Access::Session, Standing::Session) => None,
         (Access::Session, _) => Some(Code::SessionRequired),
         (Access::Reporter, _) => Some(Code::Unauthenticated),
@@ -168,6 +185,9 @@ const CONDITIONS: [(&str, Condition); 5] = [
 ];
 
 fn condition(spec: &Spec, standing: Standing) -> Option<Condition> {
+    if standing == Standing::Browser {
+        return spec.access.role().map(|_| Condition::RecentLogin);
+    }
     if spec.fencing == Fencing::Required {
         return Some(Condition::Holder);
     }
@@ -198,7 +218,8 @@ mod tests {
                 | Standing::Member
                 | Standing::Operator
                 | Standing::Administrator
-                | Standing::Console => Permission::Granted,
+                | Standing::Console
+                | Standing::Browser => Permission::Granted,
             };
             assert_eq!(cell, expected, "{standing}");
         }
@@ -214,26 +235,28 @@ mod tests {
             cells[1] = Refused(Code::TokenReadOnly);
             cells[3] = session;
             cells[4] = Refused(Code::ReporterLimited);
+            cells[9] = Refused(Code::TokenReadOnly);
             cells
         };
         assert_eq!(cells("task.create"), expected(Granted));
         assert_eq!(cells("heartbeat"), expected(If(Condition::Holder)));
         assert_eq!(cells("close"), expected(If(Condition::HolderWhereHeld)));
         let [person, limited] = [Refused(Code::OperatorRequired), Refused(Code::ReporterLimited)];
+        let recent = If(Condition::RecentLogin);
         let [stranger, reader] = [Refused(Code::Unauthenticated), Refused(Code::TokenReadOnly)];
         assert_eq!(
             cells("task.reopen"),
-            [stranger, reader, person, person, limited, person, Granted, Granted, person]
+            [stranger, reader, person, person, limited, person, Granted, Granted, person, recent]
         );
         let own = If(Condition::OwnAccount);
         assert_eq!(
             cells("account.password"),
-            [stranger, reader, person, person, limited, own, own, Granted, person]
+            [stranger, reader, person, person, limited, own, own, Granted, person, recent]
         );
         let console = Refused(Code::AuthenticationFailed);
         assert_eq!(
             cells("account.bootstrap"),
-            [stranger, console, console, console, limited, console, console, console, Granted]
+            [stranger, console, console, console, limited, console, console, console, Granted, console]
         );
     }
 

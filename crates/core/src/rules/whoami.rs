@@ -35,6 +35,8 @@ impl Rule for WhoAmI {
 fn standing(call: &Call) -> Standing {
     match (&call.token, &call.session) {
         (Some(token), _) if token.read_only => Standing::Reader,
+        // A password beside a question that everybody may ask is a login's.
+        (None, None) if call.envelope.authentication.is_some() => Standing::Browser,
         (_, Some(_)) => Standing::Session,
         (_, None) => Standing::Caller,
     }

@@ -17,6 +17,7 @@ use tenure_engine::clock::{Clocks, MachineClocks};
 use tenure_engine::store::driver::{Class, StoreError};
 use tenure_engine::{Command, Engine, Failure, Info, Told};
 
+use super::logins::Logins;
 use super::people::People;
 use super::waiters::Waiters;
 
@@ -48,6 +49,8 @@ pub struct App {
     pub(super) import_room: Semaphore,
     /// Those who prove with a password who they are.
     pub(super) people: People,
+    /// Those who have logged in with a browser.
+    pub(super) logins: Logins,
     stop: watch::Sender<bool>,
     in_flight: AtomicUsize,
     queued: Arc<AtomicUsize>,
@@ -102,6 +105,7 @@ impl App {
             exports: Arc::new(Semaphore::new(EXPORTS)),
             import_room: Semaphore::new(IMPORTS_BYTES),
             people: People::default(),
+            logins: Logins::default(),
             stop: watch::Sender::new(false),
             in_flight: AtomicUsize::new(0),
             queued: Arc::default(),

@@ -45,12 +45,15 @@ pub(super) async fn attend(
     let (mut parts, body) = request.into_parts();
     let admitted = match door {
         Some(door) => door.admit(&app, &parts).await,
-        None => Ok(Admitted { view: View::Whole, bearer: None }),
+        None => Ok(Admitted { view: View::Whole, bearer: None, login: None }),
     };
     let mut response = match admitted {
         Err(refused) => refused.into_response(),
         Ok(_) if target > TARGET_BYTES => too_long(target).into_response(),
-        Ok(Admitted { view, bearer }) => {
+        Ok(Admitted { view, bearer, login }) => {
+            if let Some(login) = login {
+                parts.extensions.insert(login);
+            }
             if let Some(bearer) = bearer {
                 parts.extensions.insert(bearer);
             }

@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tenure_core::envelope::Envelope;
 use tenure_core::model::ids::Digest;
-use tenure_core::model::limits::{UNKNOWN_ADDRESSES, UNKNOWN_BURST, UNKNOWN_EVERY_MS};
+use tenure_core::model::limits::{
+    LOGIN_BURST, LOGIN_EVERY_MS, UNKNOWN_ADDRESSES, UNKNOWN_BURST, UNKNOWN_EVERY_MS,
+};
 use tenure_core::model::refusal::{Code, Refusal};
 use tenure_core::operation::permission::{Permission, Standing, permission};
 use tenure_core::operation::reporter::{EndReporter, RenewLease};
@@ -28,6 +30,7 @@ use super::app::App;
 use super::bucket::Rate;
 use super::forwarded::{self, Proxies};
 use super::hosts::{HostName, Hosts, Origin};
+use super::logins::{self, Login, LoginSecret, Look};
 use super::problem::{RETRY_AFTER, Refused};
 use super::token::Bearer;
 use super::turns::Turns;
@@ -51,6 +54,8 @@ pub struct Door {
     nameless: Turns<IpAddr>,
     /// Who asked with a token that nobody has.
     guessing: Turns<IpAddr>,
+    /// Who has tried to log in with a browser.
+    typing: Turns<IpAddr>,
     /// Who is known and has written.
     writes: Writes,
 }
@@ -61,6 +66,8 @@ pub(super) struct Admitted {
     pub(super) view: View,
     /// By what the caller is known; absent for what everybody may know.
     pub(super) bearer: Option<Bearer>,
+    /// The login that this is, if it is one.
+    pub(super) login: Option<Login>,
 }
 
 /// How much whoever asks may see.
@@ -82,12 +89,14 @@ impl Door {
         proxies: Proxies,
         writes_per_second: u32,
     ) -> Self {
+        let of_logins = Rate { most: LOGIN_BURST, every: Duration::from_millis(LOGIN_EVERY_MS) };
         let rate = Rate { most: UNKNOWN_BURST, every: Duration::from_millis(UNKNOWN_EVERY_MS) };
         Self {
             hosts: Hosts::new(listening, names, origins),
             proxies,
             nameless: Turns::new(rate, UNKNOWN_ADDRESSES),
             guessing: Turns::new(rate, UNKNOWN_ADDRESSES),
+            typing: Turns::new(of_logins, UNKNOWN_ADDRESSES),
             writes: Writes::new(writes_per_second),
         }
     }
@@ -102,10 +111,21 @@ impl Door {
         let peer = parts.extensions.get::<Peer>().expect("a connection by the network says whose it is");
         self.hosts.check(parts, peer.is_encrypted)?;
         if let Some(view) = everybody_may_see(&parts.method, parts.uri.path()) {
-            return Ok(Admitted { view, bearer: None });
+            return Ok(Admitted { view, bearer: None, login: None });
         }
         let address = forwarded::caller(self.proxies.client(peer.address, &parts.headers));
-        let Some(bearer) = self.known(app, parts, address).await? else {
+        if let Some(route) = page(&parts.method, parts.uri.path()) {
+            if route == ServerRoute::Login {
+                self.check_typing(peer, &parts.headers, address)?;
+            }
+            return Ok(Admitted { view: View::Whole, bearer: None, login: None });
+        }
+        let (bearer, login) = if logins::is_given(&parts.headers) {
+            self.logged_in(app, parts, address).await?.unzip()
+        } else {
+            (self.known(app, parts, address).await?, None)
+        };
+        let Some(bearer) = bearer else {
             tracing::debug!(client = %address, is_given = token::is_given(&parts.headers), "somebody who is not known was refused");
             return Err(help::unauthenticated().into());
         };
@@ -120,7 +140,7 @@ impl Door {
                 writes_too_often(wait)
             })?;
         }
-        Ok(Admitted { view: View::Whole, bearer: Some(bearer) })
+        Ok(Admitted { view: View::Whole, bearer: Some(bearer), login })
     }
 
     /// The token of a request, if it is one of ours. Whoever asked in vain too often is not even judged: an answer would tell
@@ -138,6 +158,40 @@ impl Door {
         Ok(bearer)
     }
 
+    /// The login of a request, if it counts. A change has to come from a page that was told what it carries.
+    async fn logged_in(
+        &self,
+        app: &Arc<App>,
+        parts: &Parts,
+        address: IpAddr,
+    ) -> Result<Option<(Bearer, Login)>, Refused> {
+        logins::own_pages_only(parts)?;
+        let Some(secret) = LoginSecret::read(&parts.headers) else { return Ok(None) };
+        self.guessing.may_take(&address, Instant::now()).map_err(limited)?;
+        let Some(login) = logins::judge(app, secret.hash(), Look::Use).await? else {
+            self.guessing.take(&address, Instant::now()).map_err(limited)?;
+            return Ok(None);
+        };
+        if !asks_only(&parts.method) {
+            logins::check_page(&parts.headers, &secret)?;
+        }
+        Ok(Some((Bearer::Login(secret.hash()), login)))
+    }
+
+    /// Refuses a login that others could read, and one of an address that has tried too often. Who looks at pages of this
+    /// machine itself needs no encryption.
+    fn check_typing(&self, peer: &Peer, headers: &HeaderMap, address: IpAddr) -> Result<(), Refused> {
+        if !peer.is_encrypted && !self.is_own_proxy(peer) && !is_of_this_machine(headers) {
+            let detail = "the connection that the password would come over is not encrypted";
+            return Err(Refusal::new(Code::EncryptionRequired, detail).into());
+        }
+        self.typing.take(&address, Instant::now()).map_err(limited)
+    }
+
+    fn is_own_proxy(&self, peer: &Peer) -> bool {
+        peer.address.to_canonical().is_loopback() && self.proxies.has(peer.address)
+    }
+
     /// Refuses what a person types and somebody on the way can have read, and what only this machine's console prints.
     fn check_secrets(&self, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
         if headers.contains_key(wire::CONSOLE) {
@@ -145,8 +199,7 @@ impl Door {
             return Err(Refusal::new(Code::LocalOnly, detail));
         }
         let is_typed = headers.contains_key(wire::PASSWORD) || headers.contains_key(wire::NEW_PASSWORD);
-        let is_own_proxy = peer.address.to_canonical().is_loopback() && self.proxies.has(peer.address);
-        if is_typed && !peer.is_encrypted && !is_own_proxy {
+        if is_typed && !peer.is_encrypted && !self.is_own_proxy(peer) {
             let detail = "the connection that the password came over is not encrypted";
             return Err(Refusal::new(Code::EncryptionRequired, detail));
         }
@@ -161,6 +214,12 @@ pub(super) fn name_caller(spec: &Spec, parts: &Parts, envelope: &mut Envelope) -
     match (is_by_network, parts.extensions.get::<Bearer>()) {
         (_, Some(Bearer::Token(hash))) => envelope.token = Some(*hash),
         (_, Some(Bearer::Reporter(hash))) => envelope.reporter = Some(*hash),
+        // What only people may do asks besides how long ago they logged in.
+        (_, Some(Bearer::Login(_))) => {
+            let login = parts.extensions.get::<Login>().filter(|_| spec.access.role().is_none());
+            envelope.authentication = login.map(Login::as_proven);
+            (envelope.caller, envelope.fence) = (None, None);
+        }
         (true, None) => return Err(help::unauthenticated()),
         (false, None) => {
             if let Some(Bearer::Reporter(hash)) = token::read(&parts.headers) {
@@ -181,6 +240,8 @@ pub(super) fn token_of(parts: &Parts) -> Result<Option<Digest>, Refusal> {
     let judged = parts.extensions.get::<Bearer>().copied();
     match judged.or_else(|| token::read(&parts.headers).filter(|_| !is_by_network)) {
         Some(Bearer::Reporter(_)) => Err(renews_one_lease()),
+        // Tools are for agents.
+        Some(Bearer::Login(_)) => Err(help::unauthenticated()),
         Some(Bearer::Token(hash)) => Ok(is_by_network.then_some(hash)),
         None if is_by_network => Err(help::unauthenticated()),
         None => Ok(None),
@@ -196,7 +257,32 @@ pub(super) fn check_reporter(spec: &Spec, headers: &HeaderMap) -> Result<(), Ref
             Err(Refusal::new(code, detail))
         }
         (Some(Bearer::Reporter(_)), Permission::Granted | Permission::If(_))
-        | (Some(Bearer::Token(_)) | None, _) => Ok(()),
+        | (Some(Bearer::Token(_) | Bearer::Login(_)) | None, _) => Ok(()),
+    }
+}
+
+/// The login that a request came with.
+pub(super) fn login_of(parts: &Parts) -> Option<Digest> {
+    match parts.extensions.get::<Bearer>() {
+        Some(Bearer::Login(hash)) => Some(*hash),
+        Some(Bearer::Token(_) | Bearer::Reporter(_)) | None => None,
+    }
+}
+
+/// Refuses whoever is not logged in any more.
+pub(super) async fn check_login_counts(app: &Arc<App>, login: Digest) -> Result<(), Refusal> {
+    let counts = logins::judge(app, login, Look::Glance).await?;
+    counts.map(drop).ok_or_else(help::unauthenticated)
+}
+
+/// Refuses what a login in a browser does not open, before anything else of the request is looked at.
+pub(super) fn check_login(spec: &Spec, parts: &Parts) -> Result<(), Refusal> {
+    match (parts.extensions.get::<Login>(), permission(spec, Standing::Browser)) {
+        (Some(_), Permission::Refused(code)) => {
+            let detail = format!("`{}` is not for a person who has logged in with a browser", spec.name);
+            Err(Refusal::new(code, detail).next("do it on the command line"))
+        }
+        (Some(_), Permission::Granted | Permission::If(_)) | (None, _) => Ok(()),
     }
 }
 
@@ -232,6 +318,19 @@ fn everybody_may_see(method: &Method, path: &str) -> Option<View> {
         return None;
     }
     Some(if route == ServerRoute::Ready { View::Outline } else { View::Whole })
+}
+
+/// The page that is asked for, or sends something.
+fn page(method: &Method, path: &str) -> Option<ServerRoute> {
+    let route = ServerRoute::at(path).filter(|route| route.reach() == Reach::Browser)?;
+    (method.as_str() == route.method().as_str()).then_some(route)
+}
+
+/// Whether the host of a request is a name that a machine has for itself.
+fn is_of_this_machine(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(name, _)| name);
+    ["localhost", "127.0.0.1", "[::1]"].contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// Whether a method changes nothing, whatever is asked for by it.

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -25,7 +26,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::app::App;
 use super::problem::Refused;
-use super::{at_least, response};
+use super::{at_least, door, response};
 
 /// How often a silent stream says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -55,6 +56,8 @@ struct Follower {
     page: std::vec::IntoIter<Event>,
     /// By what whoever follows is known. It is judged with each page, so a token that counts no more ends the stream.
     token: Option<Digest>,
+    /// The login, for whoever follows with a browser.
+    login: Option<Digest>,
     head: watch::Receiver<EventNumber>,
     stopping: watch::Receiver<bool>,
     _permit: OwnedSemaphorePermit,
@@ -65,7 +68,7 @@ pub(super) async fn follow(
     app: &Arc<App>,
     ask: ListEvents,
     envelope: Envelope,
-    headers: &HeaderMap,
+    parts: &Parts,
 ) -> Result<Response, Refused> {
     let Ok(permit) = app.followers.clone().try_acquire_owned() else {
         let detail = format!("{} follow the record already", counted(FOLLOWERS as u64, "caller"));
@@ -74,12 +77,13 @@ pub(super) async fn follow(
     // A page is no answer here, so it has room for all of its rows.
     let ask = ListEvents { limit: ask.limit.or(Some(PAGE_ROWS_DEFAULT)), ..ask };
     let mut follower = Follower {
-        ask: match last_seen(headers)? {
+        ask: match last_seen(&parts.headers)? {
             Some(after) => ListEvents { after: Some(after), newest: false, ..ask },
             None => ask,
         },
         page: Vec::new().into_iter(),
         token: envelope.token,
+        login: door::login_of(parts),
         head: app.head.subscribe(),
         stopping: app.stop().subscribe(),
         app: app.clone(),
@@ -117,6 +121,9 @@ impl Follower {
 
     /// Turns to the next page, and says of which state it is.
     async fn turn(&mut self, at_least: Option<EventCursor>) -> Result<Option<EventCursor>, Refused> {
+        if let Some(login) = self.login {
+            door::check_login_counts(&self.app, login).await?;
+        }
         let envelope = Envelope { at_least, token: self.token, ..Envelope::default() };
         let command = Command { operation: self.ask.clone().into(), envelope };
         let Told { outcome, at } = at_least::ask(&self.app, command).await;

@@ -17,9 +17,11 @@ mod headers;
 mod health;
 mod help;
 mod hosts;
+mod logins;
 mod lost;
 mod method;
 mod openapi;
+mod pages;
 mod patience;
 mod people;
 mod problem;
@@ -75,6 +77,12 @@ fn of_the_server(route: ServerRoute) -> MethodRouter<Arc<App>> {
         ServerRoute::Database => get(database::look),
         ServerRoute::Backup => post(backup::create),
         ServerRoute::Shutdown => post(health::shutdown),
+        ServerRoute::Home => get(pages::home),
+        ServerRoute::LoginPage => get(pages::login_page),
+        ServerRoute::Style => get(pages::style),
+        ServerRoute::Login => post(pages::log_in),
+        ServerRoute::Logout => post(pages::log_out),
+        ServerRoute::EndLogin => post(pages::end),
     }
 }
 

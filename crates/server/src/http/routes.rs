@@ -11,8 +11,8 @@ use axum::routing::on;
 use serde_json::{Map, Value};
 use tenure_core::model::limits::{BODY_BYTES, IMPORT_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
-use tenure_core::operation::Spec;
 use tenure_core::operation::catalog::{self, AnyOperation, Entry};
+use tenure_core::operation::{Effect, Spec};
 use tenure_core::wire;
 use tenure_engine::{Command, Told};
 
@@ -78,8 +78,9 @@ async fn answer(
 ) -> Result<Response, Refused> {
     let (mut parts, body) = request.into_parts();
     door::check_reporter(&route.spec, &parts.headers)?;
+    door::check_login(&route.spec, &parts)?;
     headers::require_session(&route.spec, &parts.headers)?;
-    people::require(&route.spec, &parts.headers)?;
+    people::require(&route.spec, &parts)?;
     let mut envelope = headers::envelope(&route.spec, &parts.headers)?;
     door::name_caller(&route.spec, &parts, &mut envelope)?;
     asked.operation_id.clone_from(&envelope.operation_id);
@@ -102,12 +103,16 @@ async fn answer(
     if let AnyOperation::ListEvents(events) = &operation
         && follow::is_wanted(&parts.headers)
     {
-        return follow::follow(app, events.clone(), envelope, &parts.headers).await;
+        return follow::follow(app, events.clone(), envelope, &parts).await;
     }
-    let outdated = people::prove(app, &operation, &parts.headers, &mut envelope).await?;
+    let outdated = people::prove(app, &operation, &parts, &mut envelope).await?;
     let Told { outcome, at } = patience::ask(app, Command { operation, envelope }).await;
     if let Some(outdated) = outdated {
         people::renew(app, outdated).await;
+    }
+    if let Some(login) = door::login_of(&parts).filter(|_| route.spec.effect == Effect::Read) {
+        // It may have waited for a while.
+        door::check_login_counts(app, login).await?;
     }
     let json = outcome.map_err(|failure| Refused::at(app.refusal(failure), at))?;
     let answer = if route.is_revised { response::tagged(json) } else { response::json(json) };

@@ -18,6 +18,8 @@ pub(super) enum Bearer {
     Token(Digest),
     /// The secret of a reporter, which renews one attempt and opens nothing else.
     Reporter(Digest),
+    /// The login of a person in a browser.
+    Login(Digest),
 }
 
 /// Whether a request says who asks at all.
@@ -39,6 +41,8 @@ pub(super) async fn judge(app: &Arc<App>, headers: &HeaderMap) -> Result<Option<
     let known = app.blocking(move |app| match &bearer {
         Bearer::Token(hash) => app.engine.knows_token(hash),
         Bearer::Reporter(hash) => app.engine.knows_reporter(hash),
+        // It comes in a cookie, and is judged by whoever keeps logins.
+        Bearer::Login(_) => Ok(false),
     });
     let is_known = known.await?.map_err(|error| app.refusal(Failure::CannotTell(error)))?;
     Ok(is_known.then_some(bearer))

@@ -12,7 +12,7 @@ fn asked_for() -> Vec<(String, String)> {
     let operations = catalog::entries().into_iter().map(|entry| format!("/api/v1{}", entry.spec.path));
     let fixed =
         ["/openapi.json", "/api/v1/info", "/api/v1/audit", "/api/v1/instructions", "/api/v1/database"];
-    let more = ["/api/v1/backups", "/api/v1/export", "/api/v1/shutdown", "/", "/nowhere", "*"];
+    let more = ["/api/v1/backups", "/api/v1/export", "/api/v1/shutdown", "/browser", "/nowhere", "*"];
     let tricks = [
         "//healthz",
         "/healthz/",

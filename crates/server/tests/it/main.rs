@@ -1,6 +1,7 @@
 //! The surface as a client meets it: real daemons on real sockets, spoken to in raw HTTP.
 
 mod at_least;
+mod browser;
 mod daemon;
 mod door;
 mod exporting;

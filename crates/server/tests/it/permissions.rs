@@ -17,6 +17,7 @@ use tenure_core::secret::Proof;
 use tenure_core::server_route::{Reach, ServerRoute};
 use tenure_core::token::{ReporterSecret, Token, TokenKind};
 
+use crate::browser::log_in_from;
 use crate::daemon::Served;
 use crate::tokens::{PASSWORD, administered, by_ada, made, revoke, with};
 use crate::wire::{Answer, LEASE, PROOF, Request, get, request};
@@ -156,17 +157,28 @@ impl Scene {
             Standing::Operator => self.of_person(plain, "olga"),
             Standing::Administrator => self.of_person(plain, "ada"),
             Standing::Console => self.keyed(plain).header("Tenure-Console", "22222-33333-44444-55555"),
+            // An earlier one may have ended with what it did.
+            Standing::Browser => {
+                let browser = log_in_from(&self.served, "ada", &self.elsewhere());
+                browser.sends(self.keyed(plain))
+            }
         };
         self.by(request, standing, way)
     }
 
-    pub fn by(&self, request: Request, standing: Standing, way: Way) -> Answer {
-        // Everybody comes from an address of their own: those who ask in vain would be told to wait.
+    /// An address that nobody came from before: those who ask in vain would be told to wait.
+    fn elsewhere(&self) -> String {
         let number = self.number();
-        let client = format!("198.51.{}.{}", number / 250, number % 250);
+        format!("198.51.{}.{}", number / 250, number % 250)
+    }
+
+    pub fn by(&self, request: Request, standing: Standing, way: Way) -> Answer {
+        let client = self.elsewhere();
         match (way, standing) {
             (Way::Socket, _) => self.served.ask(&request),
-            (Way::Network, Standing::Stranger | Standing::Reporter) => self.served.ask_from(&client, request),
+            (Way::Network, Standing::Stranger | Standing::Reporter | Standing::Browser) => {
+                self.served.ask_from(&client, request)
+            }
             (Way::Network, Standing::Reader) => self.served.ask_from(&client, with(&self.reader, request)),
             (Way::Network, _) => self.served.ask_from(&client, with(&self.agent, request)),
         }
@@ -176,7 +188,7 @@ impl Scene {
 /// By which ways somebody can come.
 fn ways(standing: Standing) -> &'static [Way] {
     match standing {
-        Standing::Stranger | Standing::Reader => &[Way::Network],
+        Standing::Stranger | Standing::Reader | Standing::Browser => &[Way::Network],
         // The secret of the console never travels by the network: the door has a test of that.
         Standing::Console => &[Way::Socket],
         Standing::Caller
@@ -291,6 +303,8 @@ fn check(condition: Condition, answer: &Answer, standing: Standing, way: Way, wh
             assert_eq!(of_authority(answer), Some(Code::TokenMismatch), "{what}");
         }
         Condition::OwnName => assert_eq!(of_authority(answer), None, "{what}"),
+        // It is an administrator's, and a moment old.
+        Condition::RecentLogin => assert_eq!(of_authority(answer), None, "{what}"),
         Condition::OwnAccount => {
             assert!(matches!(standing, Standing::Member | Standing::Operator), "{what}");
             assert_eq!(of_authority(answer), None, "without a name it is their own: {what}");
@@ -393,7 +407,8 @@ fn a_token_that_was_revoked_opens_nothing_that_is_not_everybodys() {
         let answer = scene.ask(&entry, &input(&entry), Standing::Session, Way::Network);
         assert_eq!(answer.code(), "unauthenticated", "{}", entry.spec.name);
     }
-    for route in ServerRoute::ALL.iter().filter(|route| route.reach() != Reach::Everybody) {
+    let of_the_known = |route: &&ServerRoute| matches!(route.reach(), Reach::Known | Reach::OwnMachine);
+    for route in ServerRoute::ALL.iter().filter(of_the_known) {
         let answer = scene.by(request(route.method().as_str(), route.path()), Standing::Caller, Way::Network);
         assert_eq!(answer.code(), "unauthenticated", "{route}");
     }
@@ -403,7 +418,9 @@ fn a_token_that_was_revoked_opens_nothing_that_is_not_everybodys() {
 fn routes_of_the_server_are_for_whom_they_say() {
     let scene = Scene::begin();
     // Who asks it to go is answered last.
-    let all = ServerRoute::ALL.iter().filter(|route| **route != ServerRoute::Shutdown);
+    // Pages have tests of their own.
+    let all = ServerRoute::ALL.iter().filter(|route| route.reach() != Reach::Browser);
+    let all = all.filter(|route| **route != ServerRoute::Shutdown);
     for route in all.chain([&ServerRoute::Shutdown]) {
         let asked = || match route.method() {
             Method::Get => get(route.path()),
@@ -416,7 +433,9 @@ fn routes_of_the_server_are_for_whom_they_say() {
         let own = scene.by(asked(), Standing::Caller, Way::Socket);
         match route.reach() {
             Reach::Everybody => assert_eq!(stranger.status, 200, "{route}"),
-            Reach::Known | Reach::OwnMachine => assert_eq!(stranger.code(), "unauthenticated", "{route}"),
+            Reach::Known | Reach::OwnMachine | Reach::Browser => {
+                assert_eq!(stranger.code(), "unauthenticated", "{route}");
+            }
         }
         for known in known {
             let code = if known.status == 200 { None } else { Some(known.code()) };

@@ -181,14 +181,14 @@ fn no_password_is_taken_over_a_connection_that_others_can_read() {
 }
 
 /// Sends a request by the network and leaves the answer to whoever reads on.
-fn begun(served: &Served, request: Request) -> BufReader<TcpStream> {
+pub fn begun(served: &Served, request: Request) -> BufReader<TcpStream> {
     let mut stream = served.connect();
     stream.write_all(&request.header("X-Forwarded-For", CLIENT).bytes()).expect("sent");
     BufReader::new(stream)
 }
 
 /// Reads lines until one has this, or the end.
-fn reads(stream: &mut BufReader<TcpStream>, wanted: &str) -> bool {
+pub fn reads(stream: &mut BufReader<TcpStream>, wanted: &str) -> bool {
     loop {
         let mut line = String::new();
         if stream.read_line(&mut line).expect("a line") == 0 {

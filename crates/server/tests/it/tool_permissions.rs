@@ -38,7 +38,8 @@ impl Scene {
             | Standing::Member
             | Standing::Operator
             | Standing::Administrator
-            | Standing::Console => self.by(request, standing, Way::Network),
+            | Standing::Console
+            | Standing::Browser => self.by(request, standing, Way::Network),
         }
     }
 }

@@ -7,7 +7,7 @@ use tenure_core::model::backup::Written;
 use tenure_core::model::ids::{Anchor, ProjectKey};
 use tenure_core::model::limits::LIST_ITEMS;
 use tenure_core::model::refusal::Code;
-use tenure_core::server_route::ServerRoute;
+use tenure_core::server_route::{Reach, ServerRoute};
 use tenure_core::wire;
 
 use super::response::{by_status, done, refused};
@@ -21,7 +21,8 @@ use crate::http::{export, help};
 /// The paths of the document that do not come from the list of operations.
 pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
     let mut paths = Map::new();
-    for route in ServerRoute::ALL {
+    // Pages are for people, and no part of what programs are told.
+    for route in ServerRoute::ALL.iter().filter(|route| route.reach() != Reach::Browser) {
         let method = route.method().as_str().to_ascii_lowercase();
         paths.insert(route.path().to_owned(), json!({ method: describe(*route, generator) }));
     }
@@ -45,6 +46,12 @@ fn describe(route: ServerRoute, generator: &mut SchemaGenerator) -> Value {
         ServerRoute::Export => lines(generator),
         ServerRoute::Backup => backup(generator),
         ServerRoute::Shutdown => shutdown(generator),
+        ServerRoute::Home
+        | ServerRoute::LoginPage
+        | ServerRoute::Style
+        | ServerRoute::Login
+        | ServerRoute::Logout
+        | ServerRoute::EndLogin => Value::Null,
     }
 }
 

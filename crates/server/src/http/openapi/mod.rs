@@ -16,6 +16,7 @@ use tenure_core::operation::catalog;
 use tenure_core::wire;
 
 use super::response::json as json_response;
+pub(super) use operation::summary;
 use response::COMPONENTS;
 
 /// Answers with the document.

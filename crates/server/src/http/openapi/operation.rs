@@ -15,6 +15,15 @@ use super::response::{by_status, done, problem, refused};
 use crate::http::fields::Fields;
 use crate::http::follow;
 
+/// What an operation is for, in one line.
+pub(in crate::http) fn summary(entry: &Entry) -> String {
+    let mut generator = SchemaGenerator::default();
+    let schema = (entry.input)(&mut generator).to_value();
+    let input = resolved(schema, &generator);
+    let text = input.get("description").and_then(Value::as_str).unwrap_or_default();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
 /// Describes one operation.
 pub(super) fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
     let spec = entry.spec;

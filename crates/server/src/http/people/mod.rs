@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use tenure_core::envelope::{Authentication, Envelope};
 use tenure_core::model::account::{Account, PasswordHash};
 use tenure_core::model::ids::{Digest, OperationId, PrincipalName};
@@ -27,6 +28,7 @@ use tenure_engine::{Command, Failure, not_proven};
 
 use super::app::App;
 use super::headers::text;
+use super::logins::Login;
 use super::problem::RETRY_AFTER;
 use guesses::Guesses;
 use hashing::Hashing;
@@ -95,8 +97,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Refuses a call that needs a person and names none. Nothing else of the request has been looked at by then.
-pub(super) fn require(spec: &Spec, headers: &HeaderMap) -> Result<(), Refusal> {
-    let missing = |name: &str| !headers.contains_key(name);
+pub(super) fn require(spec: &Spec, parts: &Parts) -> Result<(), Refusal> {
+    let missing = |name: &str| !parts.headers.contains_key(name);
+    if parts.extensions.get::<Login>().is_some() && spec.access.role().is_some() {
+        return Ok(());
+    }
     if let Some(role) = spec.access.role()
         && (missing(wire::PERSON) || missing(wire::PASSWORD))
     {
@@ -132,13 +137,14 @@ fn no_console(detail: &str) -> Refusal {
 pub(super) async fn prove(
     app: &Arc<App>,
     operation: &AnyOperation,
-    headers: &HeaderMap,
+    parts: &Parts,
     envelope: &mut Envelope,
 ) -> Result<Option<Outdated>, Refusal> {
     let spec = operation.spec();
     if !spec.access.is_authenticated() {
         return Ok(None);
     }
+    let headers = &parts.headers;
     let new_password = secret(headers, wire::NEW_PASSWORD)?;
     let mut outdated = None;
     let name = if spec.access == Access::Console {
@@ -148,6 +154,12 @@ pub(super) async fn prove(
         }
         envelope.authentication = Some(Authentication::Console);
         None
+    } else if let Some(login) = parts.extensions.get::<Login>() {
+        envelope.authentication = Some(login.authentication(Instant::now())?);
+        if spec.effect == Effect::Read {
+            note(app, Some(login.name.clone()), Told::Proven);
+        }
+        Some(login.name.clone())
     } else {
         let name: PrincipalName =
             text(headers, wire::PERSON)?.unwrap_or_default().parse().map_err(|error| {
@@ -182,6 +194,14 @@ pub(super) async fn prove(
         envelope.new_password = Some(app.people.hashing.hash(app, new_password).await?);
     }
     Ok(outdated)
+}
+
+/// Compares a person's password, and records that they proved to be who they say. What names the hash that it was compared
+/// with is returned.
+pub(super) async fn log_in(app: &Arc<App>, name: &PrincipalName, password: &str) -> Result<Digest, Refusal> {
+    let proven = compare(app, name, (password.to_owned(), None)).await?;
+    note(app, Some(name.clone()), Told::Proven);
+    Ok(proven.hash.digest())
 }
 
 /// A password that is an account's.
