@@ -23,6 +23,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Tools for models", "mcp.md"),
     ("What is promised", "promises.md"),
     ("What is proved, and how", "proofs.md"),
+    ("Attacks, and the test of each", "attacks.md"),
     ("What is not promised", "not-promised.md"),
     ("Figures", "performance.md"),
     ("As a store grows", "growth.md"),

@@ -3,6 +3,7 @@
 //! Each rule lives with a test that breaks it. A finding names the place, the rule and the way out; there is no
 //! severity and no list of old sins. An exception is written where it is made, with its reason.
 
+mod attacks;
 mod codes;
 mod layers;
 mod licences;
@@ -122,6 +123,7 @@ const RULES: &[Rule] = &[
     shape::files_tell_one_story,
     matches::matches_name_every_case,
     codes::every_refusal_has_a_page_and_a_test,
+    attacks::every_attack_has_its_test,
     licences::licences_are_allowed,
     packages::packages_are_welcome,
     words::no_machine_paths_secrets_or_leftovers,

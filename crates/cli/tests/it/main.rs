@@ -20,6 +20,7 @@ mod permissions;
 mod place;
 mod progress;
 mod restored;
+mod secrets;
 mod shells;
 mod stories;
 mod surfaces;

@@ -40,6 +40,28 @@ fn whoever_sends_its_head_too_slowly_is_cut() {
 }
 
 #[test]
+fn a_body_that_does_not_arrive_is_answered_and_its_connection_ends() {
+    let served = administered_on(loopback());
+    let token = made(&served, "ci-1", TokenKind::Agent, 1, false);
+    let of_form = "Sec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded";
+    let of_agent = format!("Authorization: Bearer {}\r\nContent-Type: application/json", token.as_str());
+    // Both wait at the same time, for as long as a body may take.
+    let begun =
+        [("/api/v1/imports/preview", of_agent.as_str()), ("/browser/login", of_form)].map(|(path, lines)| {
+            let mut stream = served.connect();
+            stream.set_read_timeout(Some(Duration::from_secs(90))).expect("a timeout");
+            let head =
+                format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n{lines}\r\nContent-Length: 10\r\n\r\n{{");
+            stream.write_all(head.as_bytes()).expect("sent");
+            stream
+        });
+    for mut stream in begun {
+        let told = everything(&mut stream);
+        assert!(told.starts_with("HTTP/1.1 408 ") && answers(&told) == 1, "{told}");
+    }
+}
+
+#[test]
 fn one_address_has_so_many_connections_and_the_socket_has_its_own() {
     let served = with(Limits { per_address: 2, ..Limits::default() });
     let held: Vec<TcpStream> = (0..2).map(|_| served.connect()).collect();
