@@ -9,6 +9,7 @@ mod cargo;
 mod ci;
 mod docs;
 mod proofs;
+mod python;
 mod repository;
 mod tidy;
 mod tools;
@@ -20,6 +21,7 @@ usage: cargo xtask COMMAND
 
   ci [--quick]      everything that must hold before a change is merged;
                     --quick leaves out what it names in its output
+  tools             install what the checks need beyond Cargo itself
   tidy              the house rules, over the files that Git tracks
   docs [--check]    write the generated pages under docs/, or fail if they differ
   worlds [STATES]   find every deliberate mistake, then visit so many small worlds
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         ["ci"] => ci::run(ci::Extent::Full),
         ["ci", "--quick"] => ci::run(ci::Extent::Quick),
+        ["tools"] => tools::ensure(),
         ["tidy"] => tidy::run(),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),

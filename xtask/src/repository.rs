@@ -36,6 +36,12 @@ pub fn files() -> Result<Vec<String>, String> {
     Ok(paths)
 }
 
+/// The folder that Cargo builds in.
+pub fn target() -> Result<PathBuf, String> {
+    let folder = metadata()?["target_directory"].as_str().map(PathBuf::from);
+    folder.ok_or_else(|| "`cargo metadata` names no target folder".to_owned())
+}
+
 /// The package graph with every feature on, as `cargo metadata` prints it.
 pub fn metadata() -> Result<Value, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());

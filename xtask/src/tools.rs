@@ -2,6 +2,8 @@
 
 use std::process::{Command, Stdio};
 
+use crate::python;
+
 /// Where a missing program comes from.
 #[derive(Clone, Copy)]
 enum Origin {
@@ -79,6 +81,11 @@ const TOOLS: &[Tool] = &[
         why: "tests sign the certificates of their own servers",
     },
     Tool {
+        probe: &["python3", "-m", "ensurepip", "--version"],
+        origin: Origin::Debian("python3-venv"),
+        why: "the official client in Python calls the tools, and schemathesis the routes",
+    },
+    Tool {
         probe: &["cargo", "fmt", "--version"],
         origin: Origin::Component("rustfmt"),
         why: "the format of the source is checked",
@@ -131,7 +138,8 @@ const CLUSTER: &[Tool] = &[
 /// Makes sure that every tool of the checks is there: installs what is missing where that is ours to do, and else
 /// says how to.
 pub fn ensure() -> Result<(), String> {
-    ensure_all(TOOLS)
+    ensure_all(TOOLS)?;
+    python::ensure()
 }
 
 /// The same for what the figures are measured beside.

@@ -14,6 +14,9 @@ use crate::identity::Identity;
 use crate::route::route;
 use crate::session_file::{Record, SessionFile, Successor};
 
+/// What is refused of a session's id, and not of who asks about it.
+const OF_AN_ID: [Code; 2] = [Code::NotFound, Code::InvalidInput];
+
 /// An open session and its file.
 #[derive(Debug)]
 pub struct Session {
@@ -152,7 +155,7 @@ impl Session {
         let known: SessionAnswer = match answer.map_err(Failure::from).and_then(|answer| call::read(&answer))
         {
             // Who refuses the id is asked again with it, and says what is wrong with it as a parent.
-            Err(failure) if failure.is_decided() => return Ok(None),
+            Err(Failure::Refused(refusal)) if OF_AN_ID.contains(&refusal.code) => return Ok(None),
             answer => answer?,
         };
         let file = SessionFile::of(client.folder(), client.fleet()?, &known.session.name);

@@ -28,7 +28,12 @@ const SEAMS: &[Seam] = &[
         places: &["crates/engine/src/store/postgres/"],
     },
     Seam { name: "axum", packages: &["tenure-server"], places: &["crates/server/"] },
-    Seam { name: "rmcp", packages: &["tenure-server"], places: &["crates/server/src/mcp/protocol.rs"] },
+    // Its client calls the tools in tests, as a harness does.
+    Seam {
+        name: "rmcp",
+        packages: &["tenure-server", "tenure"],
+        places: &["crates/server/src/mcp/protocol.rs", "crates/cli/tests/it/clients/official.rs"],
+    },
     // Dates come from jiff.
     Seam { name: "chrono", packages: &[], places: &[] },
     Seam { name: "ureq", packages: &["tenure-client"], places: &["crates/client/"] },

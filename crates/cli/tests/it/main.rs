@@ -3,6 +3,7 @@
 mod answers;
 mod auditing;
 mod backups;
+mod clients;
 mod connecting;
 mod copies;
 mod daemons;

@@ -244,8 +244,12 @@ fn administered_with(authority: &Authority, options: &str) -> (Place, Talk, Stri
     let host = Place::new();
     let identity = authority.certify("DNS:localhost,IP:127.0.0.1", host.root.path()).expect("a certificate");
     let [certificate, key] = [&identity.certificate, &identity.key].map(|file| file.display().to_string());
-    let words = format!("serve --listen 127.0.0.1:0 --certificate {certificate} --key {key} {options}");
-    let mut server = Talk::tenure(&host, &words);
+    founded_on(host, &format!("--listen 127.0.0.1:0 --certificate {certificate} --key {key} {options}"))
+}
+
+/// A place whose store is served with these options too, as [`administered`] does it.
+pub fn founded_on(host: Place, options: &str) -> (Place, Talk, String) {
+    let mut server = Talk::tenure(&host, &format!("serve {options}"));
     let secret = server.has_told("one-time secret: ");
     let listening = server.has_told("\"listening\":[\"");
     let url = listening.split('"').next().expect("a URL").to_owned();

@@ -17,6 +17,16 @@ struct Model {
 
 impl Model {
     fn new(place: &Place, agent: &str) -> Self {
+        let mut model = Self::started(place, agent);
+        let client = json!({ "name": "raw", "version": "1" });
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+        assert_eq!(model.ask("initialize", &hello)["result"]["protocolVersion"], "2025-06-18");
+        model.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
+        model
+    }
+
+    /// One that has not said a word.
+    fn started(place: &Place, agent: &str) -> Self {
         let mut command = place.command(agent, &["mcp"]);
         let mut child = command
             .stdin(Stdio::piped())
@@ -25,12 +35,7 @@ impl Model {
             .spawn()
             .expect("started");
         let (input, output) = (child.stdin.take(), child.stdout.take().expect("a pipe"));
-        let mut model = Self { child, input, lines: BufReader::new(output).lines(), asked: 0 };
-        let client = json!({ "name": "raw", "version": "1" });
-        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
-        assert_eq!(model.ask("initialize", &hello)["result"]["protocolVersion"], "2025-06-18");
-        model.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
-        model
+        Self { child, input, lines: BufReader::new(output).lines(), asked: 0 }
     }
 
     fn say(&mut self, line: &str) {
@@ -41,10 +46,15 @@ impl Model {
         self.asked += 1;
         let asked = self.asked;
         self.say(&json!({ "jsonrpc": "2.0", "id": asked, "method": method, "params": params }).to_string());
-        let line = self.lines.next().expect("an answer").expect("text");
-        let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"));
+        let message = self.hears();
         assert_eq!(message["id"], asked, "{message}");
         message
+    }
+
+    /// The next message.
+    fn hears(&mut self) -> Value {
+        let line = self.lines.next().expect("an answer").expect("text");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"))
     }
 
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
@@ -109,4 +119,45 @@ fn standard_output_carries_the_protocol_alone_whatever_becomes_of_the_daemon() {
     let unknown = model.ask("tools/call", &json!({ "name": "task_destroy", "arguments": {} }));
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     assert!(model.ends_well());
+}
+
+#[test]
+fn what_no_client_sends_is_answered_and_ends_nothing() {
+    let place = Place::bound();
+    let mut model = Model::new(&place, "ada");
+    let huge = json!({ "jsonrpc": "2.0", "id": 7, "method": "x".repeat(2 << 20) }).to_string();
+    for (line, code) in [
+        (r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#, -32600),
+        ("{}", -32600),
+        ("7", -32600),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"no/such"}"#, -32601),
+        (&huge, -32601),
+    ] {
+        model.say(line);
+        let answer = model.hears();
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+    }
+    model.say("{");
+    assert_eq!(model.ask("ping", &json!({}))["result"], json!({}), "what is no message is passed over");
+    assert!(model.ends_well());
+}
+
+#[test]
+fn a_revision_that_is_not_served_is_answered_with_those_that_are() {
+    let place = Place::bound();
+    let client = json!({ "name": "raw", "version": "1" });
+    let mut model = Model::started(&place, "ada");
+    let hello = json!({ "protocolVersion": "2099-01-01", "capabilities": {}, "clientInfo": client });
+    assert_eq!(model.ask("initialize", &hello)["result"]["protocolVersion"], "2025-11-25");
+    assert!(model.ends_well());
+    let mut model = Model::started(&place, "ada");
+    let meta = json!({ "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2099-01-01",
+        "io.modelcontextprotocol/clientInfo": client,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    } });
+    let refused = model.ask("tools/list", &meta);
+    assert_eq!(refused["error"]["code"], -32022, "{refused}");
+    assert_eq!(refused["error"]["data"]["supported"], json!(["2025-06-18", "2025-11-25", "2026-07-28"]));
 }

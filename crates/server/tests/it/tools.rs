@@ -285,6 +285,33 @@ fn a_session_of_the_protocol_is_not_needed_and_an_old_one_does_no_harm() {
 }
 
 #[test]
+fn a_greeting_gives_a_label_that_opens_nothing() {
+    let served = served_with_a_task();
+    let client = json!({ "name": "raw", "version": "1" });
+    let hello =
+        |revision: &str| json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": client });
+    let labels = STATEFUL.map(|revision| {
+        let answer = served.ask(&message(revision, "initialize", hello(revision)));
+        answer.header("mcp-session-id").expect("a label").to_owned()
+    });
+    assert_ne!(labels[0], labels[1]);
+    let next =
+        message(STATEFUL[0], "tools/call", json!({ "name": "next", "arguments": { "project": "afc" } }));
+    let refused = served.ask(&next.header("Mcp-Session-Id", &labels[0])).value()["result"].clone();
+    assert_eq!(refused["structuredContent"]["code"], "session_required", "{refused}");
+    for method in ["GET", "DELETE"] {
+        let asked = request(method, "/mcp").header("Accept", "text/event-stream");
+        assert_eq!(served.ask(&asked.header("Mcp-Session-Id", &labels[0])).status, 405);
+    }
+    let cancelled = request("POST", "/mcp")
+        .header("Accept", "application/json, text/event-stream")
+        .header("MCP-Protocol-Version", STATEFUL[0])
+        .header("Mcp-Session-Id", &labels[0])
+        .json(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    assert_eq!(served.ask(&cancelled).status, 202, "there is no such call");
+}
+
+#[test]
 fn all_operations_of_an_agent_are_offered_where_they_are_wanted() {
     let served = served_with_a_task();
     let model = Model { served: &served, token: None, revision: STATEFUL[0] };

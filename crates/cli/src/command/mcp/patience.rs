@@ -65,6 +65,10 @@ impl Patience {
                             Err(stop) if !may_pass(&stop) => return Err(stop),
                             Ok(_) | Err(_) => {}
                         }
+                        // What was freed meanwhile is for somebody who still waits.
+                        if beside.is_gone() {
+                            return Err(stop);
+                        }
                     }
                 }
                 end => return end,

@@ -2,6 +2,7 @@
 //! every other, its body the same bounds and the same strict reader, and its call the same way to the engine.
 
 mod caller_key;
+mod calls;
 mod carrier;
 
 use std::sync::{Arc, OnceLock};
@@ -28,12 +29,26 @@ use super::door::{self, Door};
 use super::problem::Refused;
 use super::{request, response, token};
 use crate::mcp::protocol::Served;
+use calls::{Calls, Name};
 use carrier::Here;
 
 /// JSON-RPC's code for what is no JSON.
 const NO_JSON: i32 = -32700;
 /// JSON-RPC's code for what is no request.
 const NO_REQUEST: i32 = -32600;
+/// JSON-RPC's code for what ended before it had an answer.
+const NO_ANSWER: i32 = -32603;
+
+/// The greeting of the revisions that begin with one.
+const GREETING: &str = "initialize";
+/// What a client says that no longer waits for an answer.
+const CANCELLED: &str = "notifications/cancelled";
+
+/// The tools of one path, and the calls of all of them.
+struct Offered {
+    served: Served<Here>,
+    calls: Arc<Calls>,
+}
 
 /// By what the server knows whoever calls a tool.
 #[derive(Clone)]
@@ -48,7 +63,7 @@ pub(super) struct Guest {
 
 /// Adds the routes. Behind a door they are offered under its names; without one, to this machine alone.
 pub(super) fn add_to(router: Router<Arc<App>>, app: &Arc<App>, door: Option<&Door>) -> Router<Arc<App>> {
-    let here = Arc::new(Here(app.clone()));
+    let (here, calls) = (Arc::new(Here(app.clone())), Arc::<Calls>::default());
     let (hosts, origins) = match door {
         Some(door) => door.allowed(),
         None => (vec!["localhost".to_owned()], Vec::new()),
@@ -56,33 +71,52 @@ pub(super) fn add_to(router: Router<Arc<App>>, app: &Arc<App>, door: Option<&Doo
     [(wire::MCP.to_owned(), Profile::Default), (format!("{}/{}", wire::MCP, Profile::Full), Profile::Full)]
         .into_iter()
         .fold(router, |router, (path, profile)| {
-            let served = Arc::new(Served::new(here.clone(), profile, hosts.clone(), origins.clone()));
+            let served = Served::new(here.clone(), profile, hosts.clone(), origins.clone());
+            let offered = Arc::new(Offered { served, calls: calls.clone() });
             let app = app.clone();
-            router.route(&path, any(move |request: Request| handle(app, served, request)))
+            router.route(&path, any(move |request: Request| handle(app, offered, request)))
         })
 }
 
-async fn handle(app: Arc<App>, served: Arc<Served<Here>>, request: Request) -> Response {
-    answer(&app, &served, request).await.unwrap_or_else(IntoResponse::into_response)
+async fn handle(app: Arc<App>, offered: Arc<Offered>, request: Request) -> Response {
+    answer(&app, &offered, request).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn answer(app: &Arc<App>, served: &Served<Here>, request: Request) -> Result<Response, Refused> {
+async fn answer(app: &Arc<App>, offered: &Offered, request: Request) -> Result<Response, Refused> {
     let (mut parts, body) = request.into_parts();
-    let body = if parts.method == Method::POST {
+    let (body, message) = if parts.method == Method::POST {
         let (bytes, _) = request::body(&parts.headers, body, BODY_BYTES, None).await?;
-        if let Err((code, wrong)) = check(&bytes) {
-            return Ok(no_call(code, &wrong));
+        match check(&bytes) {
+            Ok(message) => (bytes, message),
+            Err((code, wrong)) => return Ok(no_call(code, &wrong)),
         }
-        bytes
     } else {
-        Bytes::new()
+        (Bytes::new(), Value::Null)
     };
     let guest = guest(app, &parts).await?;
-    let asked = guest.asked.clone();
+    let (token, asked) = (guest.token, guest.asked.clone());
     parts.extensions.insert(guest);
     // From here on it is nobody's business.
     parts.headers.remove(header::AUTHORIZATION);
-    let mut response = served.answer(parts, body).await;
+    if message["method"] == CANCELLED {
+        let cancelled = Name::of(token, &parts.headers, message["params"].get("requestId"));
+        cancelled.iter().for_each(|name| offered.calls.cancel(name));
+    }
+    let name = Name::of(token, &parts.headers, message.get("id"));
+    let answering = offered.served.answer(parts, body);
+    let mut response = match name.map(|name| offered.calls.begin(name)) {
+        Some(call) => tokio::select! {
+            response = answering => response,
+            () = call.cancelled() => cancelled(&message["id"]),
+        },
+        None => answering.await,
+    };
+    if message["method"] == GREETING
+        && response.status().is_success()
+        && let Some(label) = calls::label()
+    {
+        response.headers_mut().insert(calls::LABEL, label);
+    }
     if let Some(asked) = asked.get() {
         response.extensions_mut().insert(asked.clone());
     }
@@ -100,7 +134,7 @@ async fn guest(app: &Arc<App>, parts: &Parts) -> Result<Guest, Refusal> {
 }
 
 /// Refuses what the protocol's own reader would let through, or not explain.
-fn check(bytes: &[u8]) -> Result<(), (i32, String)> {
+fn check(bytes: &[u8]) -> Result<Value, (i32, String)> {
     let message = json::read(bytes).map_err(|refusal| (NO_JSON, refusal.detail))?;
     if message.is_array() {
         return Err((
@@ -110,12 +144,24 @@ fn check(bytes: &[u8]) -> Result<(), (i32, String)> {
     }
     let is_message = message.get("jsonrpc").is_some_and(|version| version == "2.0")
         && ["method", "result", "error"].iter().any(|field| message.get(field).is_some());
-    if is_message { Ok(()) } else { Err((NO_REQUEST, "the body is no message of JSON-RPC 2.0".to_owned())) }
+    if is_message {
+        Ok(message)
+    } else {
+        Err((NO_REQUEST, "the body is no message of JSON-RPC 2.0".to_owned()))
+    }
 }
 
 fn no_call(code: i32, wrong: &str) -> Response {
-    let error = json!({ "jsonrpc": "2.0", "id": Value::Null, "error": { "code": code, "message": wrong } });
-    let mut response = response::answer(&error);
+    let mut response = failed(&Value::Null, code, wrong);
     *response.status_mut() = StatusCode::BAD_REQUEST;
     response
+}
+
+/// What is left to say to a client that no longer waits.
+fn cancelled(id: &Value) -> Response {
+    failed(id, NO_ANSWER, "the call was cancelled")
+}
+
+fn failed(id: &Value, code: i32, wrong: &str) -> Response {
+    response::answer(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": wrong } }))
 }
