@@ -24,6 +24,9 @@ usage: cargo xtask COMMAND
   tools             install what the checks need beyond Cargo itself
   tidy              the house rules, over the files that Git tracks
   docs [--check]    write the generated pages under docs/, or fail if they differ
+  schemathesis [--examples N]
+                    ask every route what its description allows and forbids, 50 drawn requests each unless told,
+                    and hear nothing that is not described; the checks draw two
   worlds [STATES]   find every deliberate mistake, then visit so many small worlds
   bench [--quick] [--write]
                     measure the figures beside their peers; --write also writes them into the book
@@ -50,6 +53,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["schemathesis"] => python::schemathesis("50"),
+        ["schemathesis", "--examples", examples] => python::schemathesis(examples),
         ["worlds", words @ ..] => proofs::run("worlds", words),
         ["bench", words @ ..] => bench::run(words),
         ["storm", "--cluster", words @ ..] => proofs::failovers(words),

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::repository;
+use crate::{cargo, repository};
 
 /// What is installed, relative to the root.
 const REQUIREMENTS: &str = "xtask/python/requirements.txt";
@@ -57,6 +57,23 @@ pub fn ensure() -> Result<(), String> {
         }
     }
     fs::write(installed, wanted).map_err(|error| error.to_string())
+}
+
+/// Asks every route of a real server with requests that are drawn from its own description, so many for each.
+pub fn schemathesis(examples: &str) -> Result<(), String> {
+    ensure()?;
+    let arguments = [
+        "nextest",
+        "run",
+        "-p",
+        "tenure",
+        "--all-features",
+        "--profile",
+        "long",
+        "--no-capture",
+        "schemathesis",
+    ];
+    cargo::run(&arguments, &[("TENURE_EXAMPLES", examples.to_owned())])
 }
 
 fn runs(python: &PathBuf) -> bool {

@@ -4,6 +4,7 @@
 mod official;
 mod python;
 mod relay;
+mod routes;
 mod scene;
 mod story;
 

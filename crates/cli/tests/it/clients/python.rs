@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use super::scene::{Scene, Way};
 use crate::place::PROGRAM;
 
-/// Python with the packages that `xtask/python/requirements.txt` names.
-pub fn interpreter() -> PathBuf {
+/// A program of the packages that `xtask/python/requirements.txt` names, or Python itself.
+pub fn tool(name: &str) -> PathBuf {
     let target = Path::new(PROGRAM).ancestors().nth(2).expect("the program lies in a folder of the target");
-    let python = target.join("python/bin/python");
+    let tool = target.join("python/bin").join(name);
     assert!(
-        python.exists(),
+        tool.exists(),
         "{} is missing: `cargo xtask tools` installs it, with the packages of xtask/python/requirements.txt",
-        python.display()
+        tool.display()
     );
-    python
+    tool
 }
 
 /// Plays the story at one revision.
@@ -40,7 +40,7 @@ pub fn play(scene: &Scene, revision: &str) {
         "variables": std::collections::BTreeMap::from_iter(variables),
     });
     let story = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/clients/story.py");
-    let mut child = Command::new(interpreter())
+    let mut child = Command::new(tool("python"))
         .arg(story)
         .arg(about.to_string())
         .env_clear()

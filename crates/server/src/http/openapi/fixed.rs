@@ -7,9 +7,11 @@ use tenure_core::model::backup::Written;
 use tenure_core::model::ids::{Anchor, ProjectKey};
 use tenure_core::model::limits::LIST_ITEMS;
 use tenure_core::model::refusal::Code;
+use tenure_core::operation::Method;
 use tenure_core::server_route::{Reach, ServerRoute};
 use tenure_core::wire;
 
+use super::door;
 use super::response::{by_status, done, refused};
 use crate::http::backup::{self, Wish};
 use crate::http::database::Checkup;
@@ -32,7 +34,7 @@ pub(super) fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
 fn describe(route: ServerRoute, generator: &mut SchemaGenerator) -> Value {
     match route {
         ServerRoute::Alive => answer::<Liveness>(route, &[], generator),
-        ServerRoute::Ready => answer::<Readiness>(route, &[Code::CannotTell], generator),
+        ServerRoute::Ready => ready(generator),
         ServerRoute::Version => answer::<Version>(route, &[], generator),
         ServerRoute::Document => {
             let summary = "Describe every route: this document";
@@ -53,6 +55,15 @@ fn describe(route: ServerRoute, generator: &mut SchemaGenerator) -> Value {
         | ServerRoute::Logout
         | ServerRoute::EndLogin => Value::Null,
     }
+}
+
+/// By the network it tells no more than that it is so.
+fn ready(generator: &mut SchemaGenerator) -> Value {
+    let route = answer::<Readiness>(ServerRoute::Ready, &[Code::CannotTell], generator);
+    let definitions = generator.definitions_mut();
+    let readiness = definitions.get_mut(Readiness::schema_name().as_ref()).and_then(Value::as_object_mut);
+    readiness.expect("it was described").insert("required".to_owned(), json!(["ready"]));
+    route
 }
 
 fn shutdown(generator: &mut SchemaGenerator) -> Value {
@@ -126,9 +137,19 @@ fn answer<A: JsonSchema>(route: ServerRoute, refusals: &[Code], generator: &mut 
 }
 
 fn described(route: ServerRoute, summary: &str, answer: &Value, refusals: &[Code]) -> Value {
-    let mut responses = Map::from_iter([("200".to_owned(), done(answer))]);
-    for (status, codes) in by_status(refusals.iter().copied()) {
-        responses.insert(status, refused(&codes));
+    let mut responses = json!({ "200": done(answer) });
+    let reporters = match route.reach() {
+        Reach::Everybody | Reach::Browser => None,
+        Reach::Known | Reach::OwnMachine => Some(Code::ReporterLimited),
+    };
+    let codes = refusals.iter().copied().chain(reporters).chain(door::refusals(route.reach()));
+    for (status, codes) in by_status(codes) {
+        responses[status] = refused(&codes);
+    }
+    door::add_limits(&mut responses);
+    match route.method() {
+        Method::Post => door::add_limits_of_a_body(&mut responses),
+        Method::Get | Method::Patch | Method::Delete => {}
     }
     json!({ "operationId": route, "tags": ["daemon"], "summary": summary, "responses": responses })
 }

@@ -1,5 +1,6 @@
 //! The OpenAPI 3.1 document: the list of operations, written down for programs and people who do not read Rust.
 
+mod door;
 mod fixed;
 mod operation;
 mod parameters;

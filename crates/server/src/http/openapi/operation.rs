@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
-use tenure_core::model::refusal::Code;
 use tenure_core::operation::Method;
 use tenure_core::operation::catalog::Entry;
 use tenure_core::operation::example::example;
+use tenure_core::server_route::Reach;
 use tenure_core::wire;
 
+use super::door;
 use super::parameters;
-use super::response::{by_status, done, problem, refused};
+use super::response::{by_status, done, refused};
 use crate::http::fields::Fields;
 use crate::http::follow;
 
@@ -72,16 +73,13 @@ pub(super) fn describe(entry: &Entry, generator: &mut SchemaGenerator) -> Value 
     if !description.is_empty() {
         described["description"] = json!(description);
     }
-    if in_query {
-        described["responses"]["414"] = problem("The path and query are too long.", &[Code::InvalidInput]);
-    }
     if !body.is_empty() {
         add_body(&mut described, &body, &required, &example);
     }
     described
 }
 
-/// Describes the body, and what is refused because there is one.
+/// Describes the body.
 fn add_body(described: &mut Value, fields: &Map<String, Value>, required: &BTreeSet<&str>, example: &Value) {
     // The revision may come as `If-Match` instead.
     let in_body = |name: &&&str| fields.contains_key(**name) && **name != "revision";
@@ -94,9 +92,6 @@ fn add_body(described: &mut Value, fields: &Map<String, Value>, required: &BTree
             "type": "object", "properties": fields, "required": required, "additionalProperties": false,
         } } },
     });
-    for (status, what) in [("413", "The body is too large."), ("415", "The body is not declared as JSON.")] {
-        described["responses"][status] = problem(what, &[Code::InvalidInput]);
-    }
 }
 
 /// The answer, and every refusal that the operation can return, by status.
@@ -115,11 +110,14 @@ fn responses(entry: &Entry, answer: &Value) -> Value {
                 end, each with its cursor as `id`, its kind as `event` and itself as `data`.",
         } });
     }
-    let mut responses = Map::from_iter([("200".to_owned(), done)]);
-    for (status, codes) in by_status(entry.spec.all_refusals()) {
-        responses.insert(status, refused(&codes));
+    let mut responses = json!({ "200": done });
+    let codes = entry.spec.all_refusals().into_iter().chain(door::refusals(Reach::Known));
+    for (status, codes) in by_status(codes) {
+        responses[status] = refused(&codes);
     }
-    Value::Object(responses)
+    door::add_limits(&mut responses);
+    door::add_limits_of_a_body(&mut responses);
+    responses
 }
 
 /// The header that tells of which state an answer is.

@@ -14,11 +14,14 @@ pub(super) fn done(schema: &Value) -> Value {
     json!({ "description": "Done.", "content": { wire::JSON: { "schema": schema } } })
 }
 
-/// Refusals by the status that carries them.
+/// Refusals by the status that carries them, each once.
 pub(super) fn by_status(codes: impl IntoIterator<Item = Code>) -> BTreeMap<String, Vec<Code>> {
     let mut by_status: BTreeMap<String, Vec<Code>> = BTreeMap::new();
     for code in codes {
-        by_status.entry(code.status().to_string()).or_default().push(code);
+        let known = by_status.entry(code.status().to_string()).or_default();
+        if !known.contains(&code) {
+            known.push(code);
+        }
     }
     by_status
 }
