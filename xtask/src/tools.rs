@@ -61,6 +61,11 @@ const TOOLS: &[Tool] = &[
         why: "the simulation runs as another user, and mounts small disks with unshare beside it",
     },
     Tool {
+        probe: &["ip", "-Version"],
+        origin: Origin::Debian("iproute2"),
+        why: "a test wires two networks of its own",
+    },
+    Tool {
         probe: &["sh", "-c", "ls /usr/lib/postgresql/*/bin/postgres"],
         origin: Origin::Debian("postgresql"),
         why: "the store is tested on a real server of its own",

@@ -54,7 +54,8 @@ struct Outside {
     /// Its private key in PEM, which nobody else may read
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// A name that callers reach this server by, besides its addresses; repeatable
+    /// A name or address that callers reach this server by, besides those listened on; repeatable. 0.0.0.0 is none, so with
+    /// it each is named here
     #[arg(long, value_name = "NAME")]
     host: Vec<http::HostName>,
     /// An origin whose web pages may call this server, besides its own; repeatable

@@ -48,7 +48,10 @@ impl Talk {
     }
 
     pub fn tenure(place: &Place, words: &str) -> Self {
-        Self::of(place, &format!("{PROGRAM} {words}"))
+        match place.entrance() {
+            Some(network) => Self::of(place, &format!("/usr/bin/nsenter {network} -- {PROGRAM} {words}")),
+            None => Self::of(place, &format!("{PROGRAM} {words}")),
+        }
     }
 
     /// Waits until this is shown and its line has ended, and returns what follows it there.

@@ -1,7 +1,7 @@
 //! A place for one test: a store, a checkout, and nothing of the environment around it.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,8 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_tenure");
 pub struct Place {
     pub root: tempfile::TempDir,
     pub variables: Vec<(String, String)>,
+    /// The network that its commands run in, if that is not the machine's own.
+    pub network: Option<PathBuf>,
 }
 
 /// What a run gave.
@@ -32,7 +34,7 @@ impl Place {
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
         std::fs::write(git.join("config"), "[remote \"origin\"]\n\turl = git@example.org:team/afc.git\n")
             .expect("written");
-        Self { root, variables: Vec::new() }
+        Self { root, variables: Vec::new(), network: None }
     }
 
     /// The same with a project that the checkout is bound to.
@@ -63,15 +65,34 @@ impl Place {
     }
 
     pub fn command(&self, agent: &str, words: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command.args(words).env_clear().current_dir(self.checkout());
-        command.env("TENURE_STATE_DIR", self.state()).env("HOME", self.root.path());
+        let mut command = self.inside(Path::new(PROGRAM));
+        command.args(words);
         if !agent.is_empty() {
             command.env("TENURE_SESSION", agent);
         }
         command.envs(self.variables.iter().cloned());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// A program here, with nothing of the environment around it.
+    pub fn inside(&self, program: &Path) -> Command {
+        let mut command = match self.entrance() {
+            Some(network) => {
+                let mut command = Command::new("/usr/bin/nsenter");
+                command.arg(network).arg("--").arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        command.env_clear().current_dir(self.checkout());
+        command.env("TENURE_STATE_DIR", self.state()).env("HOME", self.root.path());
+        command
+    }
+
+    /// How `nsenter` is told where to go in, if this place has a network of its own.
+    pub fn entrance(&self) -> Option<String> {
+        self.network.as_ref().map(|network| format!("--net={}", network.display()))
     }
 
     pub fn run(&self, agent: &str, words: &[&str]) -> Ran {

@@ -8,7 +8,7 @@ mod routes;
 mod scene;
 mod story;
 
-use scene::{Scene, Way};
+pub use scene::{Scene, Way};
 
 /// The revisions that are served.
 const REVISIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
@@ -24,9 +24,13 @@ fn official(way: Way) {
 }
 
 fn python(way: Way) {
-    let scene = Scene::begin(way);
+    play_in_python(&Scene::begin(way));
+}
+
+/// What a client in Python does with a server that is there: all of the story, at every revision that it speaks.
+pub fn play_in_python(scene: &Scene) {
     for revision in REVISIONS_OF_PYTHON {
-        python::play(&scene, revision);
+        python::play(scene, revision);
     }
     scene.host.ok("lead", &["audit", "verify"]);
 }

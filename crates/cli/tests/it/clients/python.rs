@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -40,10 +40,11 @@ pub fn play(scene: &Scene, revision: &str) {
         "variables": std::collections::BTreeMap::from_iter(variables),
     });
     let story = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/clients/story.py");
-    let mut child = Command::new(tool("python"))
+    let mut child = pass
+        .work
+        .inside(&tool("python"))
         .arg(story)
         .arg(about.to_string())
-        .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

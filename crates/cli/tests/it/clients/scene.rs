@@ -4,6 +4,7 @@ use serde_json::Value;
 use tenure_cluster::Authority;
 use tenure_core::server_route::ServerRoute;
 
+use crate::namespace::Network;
 use crate::network::{administered, by_ada, founded_on, keep, token_in, using};
 use crate::people::Talk;
 use crate::place::{Place, until};
@@ -29,6 +30,8 @@ pub struct Scene {
     pub url: String,
     /// Who has signed its certificate.
     pub authority: Authority,
+    /// The network that clients are in, if that is not the server's.
+    pub elsewhere: Option<Network>,
     _server: Talk,
 }
 
@@ -52,14 +55,26 @@ impl Scene {
         // The story begins where there is nothing to do.
         host.ok("lead", &["claim", "afc-1"]);
         host.ok("lead", &["close", "--note", "done"]);
-        Self { way, host, url, authority, _server: server }
+        Self::of(way, (host, server, url), authority, None)
+    }
+
+    /// A server that is there, and where its clients are.
+    pub fn of(
+        way: Way,
+        served: (Place, Talk, String),
+        authority: Authority,
+        elsewhere: Option<Network>,
+    ) -> Self {
+        let (host, server, url) = served;
+        Self { way, host, url, authority, elsewhere, _server: server }
     }
 
     /// A token of a new machine, kept on a workstation that uses this server.
     pub fn pass(&self, machine: &str) -> Pass {
         let words = format!("token create {machine} --kind machine --reason story");
         let token = token_in(&by_ada(&self.host, &words));
-        let work = using(&self.url, &self.authority);
+        let mut work = using(&self.url, &self.authority);
+        work.network.clone_from(&self.elsewhere);
         keep(&work, &token);
         let listed = self.host.json("lead", &["whoami"]);
         assert!(listed.is_object(), "{listed}");
