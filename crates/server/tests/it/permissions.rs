@@ -160,7 +160,8 @@ impl Scene {
             // An earlier one may have ended with what it did.
             Standing::Browser => {
                 let browser = log_in_from(&self.served, "ada", &self.elsewhere());
-                browser.sends(self.keyed(plain))
+                // One's own password is not changed without it.
+                browser.sends(self.keyed(plain).header("Tenure-Password", PASSWORD))
             }
         };
         self.by(request, standing, way)

@@ -156,6 +156,11 @@ pub(super) async fn prove(
         None
     } else if let Some(login) = parts.extensions.get::<Login>() {
         envelope.authentication = Some(login.authentication(Instant::now())?);
+        // Whoever finds a browser open does not keep the account by it.
+        if sets_own_password(operation, &login.name) {
+            let present = secret(headers, wire::PASSWORD)?.unwrap_or_default();
+            compare(app, &login.name, (present, None)).await?;
+        }
         if spec.effect == Effect::Read {
             note(app, Some(login.name.clone()), Told::Proven);
         }
@@ -167,8 +172,7 @@ pub(super) async fn prove(
             })?;
         let given = secret(headers, wire::PASSWORD)?.unwrap_or_default();
         // Whoever changed their own password and lost the answer asks again with the old one beside the new one.
-        let is_own = matches!(operation, AnyOperation::SetPassword(set) if set.name.as_ref().is_none_or(|of| *of == name));
-        let second = new_password.clone().filter(|_| is_own);
+        let second = new_password.clone().filter(|_| sets_own_password(operation, &name));
         let proven = compare(app, &name, (given, second)).await?;
         envelope.authentication =
             Some(Authentication::Password { name: name.clone(), hash: proven.hash.digest() });
@@ -194,6 +198,10 @@ pub(super) async fn prove(
         envelope.new_password = Some(app.people.hashing.hash(app, new_password).await?);
     }
     Ok(outdated)
+}
+
+fn sets_own_password(operation: &AnyOperation, name: &PrincipalName) -> bool {
+    matches!(operation, AnyOperation::SetPassword(set) if set.name.as_ref().is_none_or(|of| of == name))
 }
 
 /// Compares a person's password, and records that they proved to be who they say. What names the hash that it was compared

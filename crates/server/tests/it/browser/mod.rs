@@ -314,3 +314,25 @@ fn forms_are_bounded_and_come_in_time() {
     assert_eq!(served.ask_from("198.51.100.3", json).status, 415);
     assert_eq!(served.ask_from("198.51.100.3", form("/browser/login", "name=a&name=b")).status, 400);
 }
+
+#[test]
+fn who_finds_a_browser_open_cannot_keep_the_account() {
+    let served = administered();
+    let browser = log_in(&served, "ada");
+    let set = |present: Option<&str>, key: &str| {
+        let request = change("/api/v1/accounts/password", &json!({}), key)
+            .header("Tenure-New-Password", "another-long-password");
+        let request = match present {
+            Some(present) => request.header("Tenure-Password", present),
+            None => request,
+        };
+        served.ask_from(CLIENT, browser.sends(request))
+    };
+    for (present, key) in [(None, "none"), (Some("not-the-password"), "wrong")] {
+        let answer = set(present, key);
+        assert_eq!((answer.status, answer.code().as_str()), (401, "authentication_failed"), "{key}");
+    }
+    assert!(browser.is_logged_in(&served), "nothing was changed");
+    assert_eq!(set(Some(PASSWORD), "right").status, 200);
+    assert!(!browser.is_logged_in(&served));
+}
