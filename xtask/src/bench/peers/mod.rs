@@ -18,7 +18,7 @@ use etcd::{Etcd, Lease};
 pub use postgres::Postgres;
 
 use super::figure::Target;
-use super::fleet::Kind;
+use super::fleet::{Kind, TASKS};
 
 /// The user that servers run as which refuse to run as root: nobody.
 const NOBODY: u32 = 65_534;
@@ -59,7 +59,7 @@ pub fn start(root: &Path) -> Result<Vec<Rival>, String> {
             what: "to one statement of PostgreSQL with SKIP LOCKED",
             kind: Kind::Next,
             target: AHEAD,
-            peer: Box::new(Postgres::start(root)?),
+            peer: Box::new(Postgres::start(root, TASKS)?),
         },
         Rival {
             name: "claim_beanstalkd",

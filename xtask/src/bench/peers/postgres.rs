@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::super::fleet::{CLIENTS, TASKS};
+use super::super::fleet::CLIENTS;
 use super::super::process::Process;
 use super::{NOBODY, Peer, folder};
 
 /// Where Debian keeps the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// As many tasks as ours has, and the index that a queue lives on.
+/// Its tasks, and the index that a queue lives on.
 const SCHEMA: &str = "\
 CREATE TABLE task (
     id bigint PRIMARY KEY, priority integer NOT NULL, title text NOT NULL, held boolean NOT NULL,
@@ -83,7 +83,7 @@ impl Place {
     fn sql(&self, statements: &str) -> Result<String, String> {
         let mut psql = self.client("psql");
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]);
-        psql.args(["--set", &format!("tasks={TASKS}"), "postgres"]);
+        psql.arg("postgres");
         let file = self.folder.join("statements.sql");
         std::fs::write(&file, statements).map_err(|error| error.to_string())?;
         let output = psql.arg("--file").arg(&file).output().map_err(|error| error.to_string())?;
@@ -97,8 +97,8 @@ impl Place {
 }
 
 impl Postgres {
-    /// Makes a cluster below `root`, starts it and fills the queue.
-    pub fn start(root: &Path) -> Result<Self, String> {
+    /// Makes a cluster below `root`, starts it and fills the queue with so many tasks.
+    pub fn start(root: &Path, tasks: u64) -> Result<Self, String> {
         let place = Place::find(root)?;
         let made = place
             .command("initdb")
@@ -126,7 +126,7 @@ impl Postgres {
         let server = Process::start(&mut serve, Signal::INT, || {
             Ok(place.client("pg_isready").stdout(Stdio::null()).status().is_ok_and(|status| status.success()))
         })?;
-        place.sql(SCHEMA)?;
+        place.sql(&SCHEMA.replace(":tasks", &tasks.to_string()))?;
         let claim = place.folder.join("claim.sql");
         std::fs::write(&claim, CLAIM).map_err(|error| format!("{}: {error}", claim.display()))?;
         let version = super::version(&place.programs.join("postgres"), "--version")?
@@ -137,6 +137,11 @@ impl Postgres {
 }
 
 impl Postgres {
+    /// Clears away what earlier claims left behind.
+    pub fn vacuum(&self) -> Result<(), String> {
+        self.place.sql("VACUUM task;").map(drop)
+    }
+
     /// Lets so many clients claim for so long, one claim in a transaction. How many did so in a second.
     pub fn claim(&mut self, clients: u64, long: Duration) -> Result<f64, String> {
         let mut bench = self.place.client("pgbench");

@@ -88,8 +88,11 @@ impl People {
     }
 }
 
+/// Of a secret as somebody types it: what parts its groups and how large its letters are does not matter.
 fn console_hash(secret: &str) -> Digest {
-    digest("tenure console secret v1", &[secret.trim().to_ascii_lowercase().as_bytes()])
+    let letters = secret.chars().filter(char::is_ascii_alphanumeric);
+    let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    digest("tenure console secret v1", &[letters.as_bytes()])
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -126,10 +129,11 @@ pub(super) fn require(spec: &Spec, parts: &Parts) -> Result<(), Refusal> {
 fn no_console(detail: &str) -> Refusal {
     Refusal::new(Code::AuthenticationFailed, detail)
         .next(format!(
-            "end this server (process {}), and run `tenure serve` in a terminal",
+            "where nobody is an administrator: end this server (process {}), and run `tenure serve` in a terminal",
             std::process::id()
         ))
-        .next("type there what it prints: the secret counts until that server ends")
+        .next("type what it prints there: the secret counts until that server ends")
+        .next("where somebody is: they make accounts with `tenure account create`")
 }
 
 /// Compares what the caller brings with what proves it, and puts whose it is into the envelope, with the hash of a new
@@ -150,6 +154,7 @@ pub(super) async fn prove(
     let name = if spec.access == Access::Console {
         let given = secret(headers, wire::CONSOLE)?.unwrap_or_default();
         if lock(&app.people.console).as_ref() != Some(&console_hash(&given)) {
+            note(app, None, Told::Refused);
             return Err(no_console("the one-time secret is not the one that this server printed"));
         }
         envelope.authentication = Some(Authentication::Console);

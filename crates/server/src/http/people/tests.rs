@@ -139,8 +139,11 @@ async fn the_first_administrator_needs_the_secret_and_a_repeated_request_is_answ
     let sent = [(wire::CONSOLE, "aaaaa-aaaaa-aaaaa-aaaaa"), (wire::NEW_PASSWORD, PASSWORD)];
     let (status, answer) = server.post("/accounts/bootstrap", &json!({ "name": "ada" }), "op-1", &sent).await;
     assert_eq!((status, &answer["code"]), (401, &json!("authentication_failed")));
+    assert_eq!(server.events("authentication_refused").len(), 1, "somebody guesses");
     assert_eq!(server.bootstrap("ada", "short", "op-2").await.0, 400);
-    let first = server.bootstrap("ada", PASSWORD, "op-2").await;
+    let typed = server.secret.replace('-', " ").to_uppercase();
+    let sent = [(wire::CONSOLE, typed.as_str()), (wire::NEW_PASSWORD, PASSWORD)];
+    let first = server.post("/accounts/bootstrap", &json!({ "name": "ada" }), "op-2", &sent).await;
     assert_eq!(first.0, 200);
     assert_eq!(server.bootstrap("ada", PASSWORD, "op-2").await, first);
     assert_eq!(server.bootstrap("eve", PASSWORD, "op-3").await.0, 409);
