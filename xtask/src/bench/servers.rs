@@ -1,5 +1,5 @@
-//! Claims on PostgreSQL: one server and two, beside `pgbench` doing the barest claim there is, one in a transaction, on the
-//! same disk and the same cores.
+//! Claims on PostgreSQL: one server and two, beside `pgbench` claiming one in a transaction, in a statement and with what a claim
+//! leaves behind, on the same disk and the same cores.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -17,7 +17,7 @@ use super::daemon::Daemon;
 use super::figure::median;
 use super::fleet::{self, Agents, CLIENTS, Kind};
 use super::machine::Machine;
-use super::peers::{Peer, Postgres};
+use super::peers::{Claim, Peer, Postgres};
 use super::wire::{self, Claimer};
 use crate::repository;
 
@@ -41,7 +41,7 @@ const PAGE: &str = "docs/src/servers.md";
 /// Claims in a second, by crowd.
 #[derive(Default)]
 struct Rates {
-    pgbench: Vec<f64>,
+    pgbench: [Vec<f64>; Claim::ALL.len()],
     ours: [Vec<f64>; SERVERS.len()],
 }
 
@@ -72,17 +72,20 @@ pub fn run(root: &Path, binary: &Path, machine: &Machine, writes: bool) -> Resul
             // What a database that serves for long gets by itself, each the same.
             peer.vacuum()?;
             cluster.sql("VACUUM")?;
-            let bare = peer.claim(crowd, SLICE)?;
-            let mut told = format!("bench: round {round} of {ROUNDS}, {crowd} clients: pgbench {bare:.0}/s");
+            let mut told = format!("bench: round {round} of {ROUNDS}, {crowd} clients:");
+            for (claim, theirs) in Claim::ALL.into_iter().zip(&mut rates.pgbench) {
+                let rate = peer.claim(claim, crowd, SLICE)?;
+                let _ = write!(told, " pgbench {claim:?} {rate:.0}/s,");
+                if round > 0 {
+                    theirs.push(rate);
+                }
+            }
             for (servers, ours) in SERVERS.into_iter().zip(&mut rates.ours) {
                 let rate = slice(&folders[..servers], &mut claimers, crowd)?;
-                let _ = write!(told, ", {servers} servers {rate:.0}/s");
+                let _ = write!(told, " {servers} servers {rate:.0}/s");
                 if round > 0 {
                     ours.push(rate);
                 }
-            }
-            if round > 0 {
-                rates.pgbench.push(bare);
             }
             eprintln!("{told}");
         }
@@ -130,18 +133,19 @@ fn slice(folders: &[&Path], claimers: &mut Vec<Claimer<'_>>, crowd: u64) -> Resu
 
 fn table(rates: &[Rates; CROWDS.len()]) -> Result<String, String> {
     let mut table = String::from(
-        "| clients | one server | two servers | `pgbench` | one server to `pgbench` | two servers to one |\n\
-         |---|---|---|---|---|---|\n",
+        "| clients | one server | two servers | two to one | `pgbench`, whole claim | one server to it | `pgbench`, one statement | \
+         one server to it |\n|---|---|---|---|---|---|---|---|\n",
     );
     for (crowd, rates) in CROWDS.into_iter().zip(rates) {
         let middle = |rates: &[f64]| median(rates).ok_or("a slice is missing");
         let (one, two) = (middle(&rates.ours[0])?, middle(&rates.ours[1])?);
-        let bare = middle(&rates.pgbench)?;
+        let (statement, whole) = (middle(&rates.pgbench[0])?, middle(&rates.pgbench[1])?);
         let _ = writeln!(
             table,
-            "| {crowd} | {one:.0}/s | {two:.0}/s | {bare:.0}/s | {:.2} × | {:.2} × |",
-            one / bare,
-            two / one
+            "| {crowd} | {one:.0}/s | {two:.0}/s | {:.2} × | {whole:.0}/s | {:.2} × | {statement:.0}/s | {:.2} × |",
+            two / one,
+            one / whole,
+            one / statement,
         );
     }
     Ok(table)
@@ -152,12 +156,13 @@ fn page(machine: &Machine, version: &str, peer: &str, table: &str) -> String {
         "<!-- Written by `cargo xtask bench --servers --write`. Run that, do not edit this. -->\n\n\
          # Several servers\n\n\
          Claims of the next task through the sockets of one server and of two that share a store in {version}, with \
-         all that a claim is: eligibility, generation, event in the chain, receipt. Beside them `pgbench` ({peer}) takes \
-         the next row with SKIP LOCKED, one in a transaction, on a database of its own, and does nothing else. Each flushes \
-         what it acknowledges. Slices of a second take turns; the median of {ROUNDS} counts. One fleet writes in one \
-         order, so a second server adds availability and answers, not claims; clients, servers and databases share \
-         the cores. Both databases are vacuumed before each turn of a crowd; without that both grow slower from round to \
-         round, and `pgbench`, whose whole work is in one table, more than ours.\n\n\
+         all that a claim is: eligibility, generation, event in the chain, receipt. Beside them `pgbench` ({peer}) claims \
+         with SKIP LOCKED, one in a transaction, on a database of its own. The *whole claim* looks a receipt up, finds and takes \
+         the next task, and writes attempt, event and receipt, as programs do that keep a record in PostgreSQL; *one statement* \
+         takes the row and leaves nothing behind. Each flushes what it acknowledges. Slices of a second take turns; the \
+         median of {ROUNDS} counts. One fleet writes in one order, so a second server adds availability and answers, not claims; \
+         clients, servers and databases share the cores. Both databases are vacuumed before each turn of a crowd; without \
+         that both grow slower from round to round, and `pgbench` more than ours.\n\n\
          Measured on {}.\n\n{table}",
         machine.line()
     )

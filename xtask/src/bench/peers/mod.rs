@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use beanstalkd::Beanstalkd;
 use etcd::{Etcd, Lease};
-pub use postgres::Postgres;
+pub use postgres::{Claim, Postgres};
 
 use super::figure::Target;
 use super::fleet::{Kind, TASKS};

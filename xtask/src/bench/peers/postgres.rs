@@ -23,15 +23,66 @@ CREATE TABLE task (
 INSERT INTO task SELECT n, n % 5, 'Let the importer keep the order of what it reads, part ' || n, false, 0
     FROM generate_series(1, :tasks) n;
 CREATE INDEX task_ready ON task (priority, id) WHERE NOT held;
-VACUUM ANALYZE task;
+CREATE TABLE attempt (
+    id bigserial PRIMARY KEY, task bigint NOT NULL, generation bigint NOT NULL, holder integer NOT NULL,
+    began timestamptz NOT NULL, UNIQUE (task, generation)
+);
+CREATE INDEX attempt_holder ON attempt (holder, id);
+CREATE TABLE event (
+    id bigserial PRIMARY KEY, kind text NOT NULL, task bigint NOT NULL, holder integer NOT NULL, data jsonb NOT NULL
+);
+CREATE TABLE receipt (key text PRIMARY KEY, answer jsonb NOT NULL);
+VACUUM ANALYZE;
 CHECKPOINT;
 ";
-/// A claim. No event, no receipt, no check of who asks.
-const CLAIM: &str = "\
+/// How `pgbench` claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// One statement: no attempt, no event, no receipt, no check of who asks.
+    Statement,
+    /// What a claim leaves behind, one statement each, in a transaction: receipt looked up, next task found and taken, attempt,
+    /// event, receipt. No rules, no chain, and the number of an event may come before an earlier one's commit.
+    Whole,
+}
+
+impl Claim {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Statement, Self::Whole];
+
+    fn file(self) -> &'static str {
+        match self {
+            Self::Statement => "statement.sql",
+            Self::Whole => "whole.sql",
+        }
+    }
+
+    fn script(self) -> &'static str {
+        match self {
+            Self::Statement => {
+                "\
 UPDATE task SET held = true, generation = generation + 1, holder = :client_id, deadline = now() + interval '10 minutes' \
 WHERE id = (SELECT id FROM task WHERE NOT held ORDER BY priority, id FOR UPDATE SKIP LOCKED LIMIT 1) \
 RETURNING id, generation;
-";
+"
+            }
+            Self::Whole => {
+                "\
+\\set key random(1, 9000000000000000000)
+BEGIN;
+SELECT answer FROM receipt WHERE key = 'claim-' || :key;
+SELECT id FROM task WHERE NOT held ORDER BY priority, id FOR UPDATE SKIP LOCKED LIMIT 1 \\gset
+UPDATE task SET held = true, generation = generation + 1, holder = :client_id, deadline = now() + interval '10 minutes' \
+WHERE id = :id RETURNING generation \\gset
+INSERT INTO attempt (task, generation, holder, began) VALUES (:id, :generation, :client_id, now());
+INSERT INTO event (kind, task, holder, data) VALUES \
+('task_claimed', :id, :client_id, jsonb_build_object('generation', :generation::bigint));
+INSERT INTO receipt VALUES ('claim-' || :key, jsonb_build_object('task', :id::bigint, 'generation', :generation::bigint));
+COMMIT;
+"
+            }
+        }
+    }
+}
 
 /// A running PostgreSQL with a full queue.
 pub struct Postgres {
@@ -127,8 +178,10 @@ impl Postgres {
             Ok(place.client("pg_isready").stdout(Stdio::null()).status().is_ok_and(|status| status.success()))
         })?;
         place.sql(&SCHEMA.replace(":tasks", &tasks.to_string()))?;
-        let claim = place.folder.join("claim.sql");
-        std::fs::write(&claim, CLAIM).map_err(|error| format!("{}: {error}", claim.display()))?;
+        for claim in Claim::ALL {
+            let file = place.folder.join(claim.file());
+            std::fs::write(&file, claim.script()).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
         let version = super::version(&place.programs.join("postgres"), "--version")?
             .replace("postgres (PostgreSQL)", "PostgreSQL");
         let version = version.split(" (").next().unwrap_or_default().to_owned();
@@ -139,11 +192,11 @@ impl Postgres {
 impl Postgres {
     /// Clears away what earlier claims left behind.
     pub fn vacuum(&self) -> Result<(), String> {
-        self.place.sql("VACUUM task;").map(drop)
+        self.place.sql("VACUUM;").map(drop)
     }
 
-    /// Lets so many clients claim for so long, one claim in a transaction. How many did so in a second.
-    pub fn claim(&mut self, clients: u64, long: Duration) -> Result<f64, String> {
+    /// Lets so many clients claim so for so long, one claim in a transaction. How many did so in a second.
+    pub fn claim(&mut self, claim: Claim, clients: u64, long: Duration) -> Result<f64, String> {
         let mut bench = self.place.client("pgbench");
         bench.args([
             "--no-vacuum",
@@ -155,7 +208,7 @@ impl Postgres {
             &clients.to_string(),
         ]);
         // It takes whole seconds only.
-        bench.args(["--time", &long.as_secs().max(1).to_string(), "--file", "claim.sql", "postgres"]);
+        bench.args(["--time", &long.as_secs().max(1).to_string(), "--file", claim.file(), "postgres"]);
         let output = bench.output().map_err(|error| format!("pgbench: {error}"))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let number = |begins: &str| -> Option<f64> {
@@ -183,7 +236,7 @@ impl Postgres {
 
 impl Peer for Postgres {
     fn slice(&mut self, long: Duration) -> Result<f64, String> {
-        self.claim(CLIENTS, long)
+        self.claim(Claim::Statement, CLIENTS, long)
     }
 
     fn version(&self) -> &str {
