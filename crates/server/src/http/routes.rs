@@ -1,7 +1,7 @@
 //! One route per operation, from core's list: a request becomes an operation with its envelope, is asked of the
 //! engine, and its outcome becomes a response.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
@@ -11,8 +11,8 @@ use axum::routing::on;
 use serde_json::{Map, Value};
 use tenure_core::model::limits::{BODY_BYTES, IMPORT_BYTES};
 use tenure_core::model::refusal::{Code, Refusal};
+use tenure_core::operation::Effect;
 use tenure_core::operation::catalog::{self, AnyOperation, Entry};
-use tenure_core::operation::{Effect, Spec};
 use tenure_core::wire;
 use tenure_engine::{Command, Told};
 
@@ -24,8 +24,13 @@ use super::{door, follow, headers, method, patience, people, request, response};
 
 /// Everything that is known of a route before a request comes.
 struct Route {
-    spec: Spec,
-    read: fn(Value) -> Result<AnyOperation, Refusal>,
+    entry: Entry,
+    shape: OnceLock<Shape>,
+}
+
+/// What follows from the schemas of an operation. They are built when they are first asked for: those of all operations
+/// together were most of what a start cost.
+struct Shape {
     fields: Fields,
     /// Whether it answers with one record that has a revision.
     is_revised: bool,
@@ -36,7 +41,7 @@ pub(super) fn add_to(router: Router<Arc<App>>) -> Router<Arc<App>> {
     catalog::entries().into_iter().fold(router, |router, entry| {
         let path = format!("{}{}", wire::API, entry.spec.path);
         let filter = method::filter(entry.spec.method);
-        let route = Arc::new(Route::new(&entry));
+        let route = Arc::new(Route::new(entry));
         router.route(
             &path,
             on(filter, move |State(app): State<Arc<App>>, request: Request| handle(app, route, request)),
@@ -45,23 +50,24 @@ pub(super) fn add_to(router: Router<Arc<App>>) -> Router<Arc<App>> {
 }
 
 impl Route {
-    fn new(entry: &Entry) -> Self {
-        Self {
-            spec: entry.spec,
-            read: entry.read,
-            fields: Fields::of(entry),
-            is_revised: Fields::revised(entry),
-        }
+    fn new(entry: Entry) -> Self {
+        Self { entry, shape: OnceLock::new() }
+    }
+
+    fn shape(&self) -> &Shape {
+        let entry = &self.entry;
+        self.shape.get_or_init(|| Shape { fields: Fields::of(entry), is_revised: Fields::revised(entry) })
     }
 
     fn bytes_max(&self) -> usize {
         // A file's text grows when it is written as a JSON string: every quote and line end becomes two bytes.
-        if self.spec.is_import() { 2 * IMPORT_BYTES } else { BODY_BYTES }
+        if self.entry.spec.is_import() { 2 * IMPORT_BYTES } else { BODY_BYTES }
     }
 }
 
 async fn handle(app: Arc<App>, route: Arc<Route>, request: Request) -> Response {
-    let mut asked = Asked { operation: route.spec.name, effect: route.spec.effect, operation_id: None };
+    let mut asked =
+        Asked { operation: route.entry.spec.name, effect: route.entry.spec.effect, operation_id: None };
     let mut response = match answer(&app, &route, request, &mut asked).await {
         Ok(response) => response,
         Err(refused) => refused.into_response(),
@@ -77,27 +83,27 @@ async fn answer(
     asked: &mut Asked,
 ) -> Result<Response, Refused> {
     let (mut parts, body) = request.into_parts();
-    door::check_reporter(&route.spec, &parts.headers)?;
-    door::check_login(&route.spec, &parts)?;
-    headers::require_session(&route.spec, &parts.headers)?;
-    people::require(&route.spec, &parts)?;
-    let mut envelope = headers::envelope(&route.spec, &parts.headers)?;
-    door::name_caller(&route.spec, &parts, &mut envelope)?;
+    door::check_reporter(&route.entry.spec, &parts.headers)?;
+    door::check_login(&route.entry.spec, &parts)?;
+    headers::require_session(&route.entry.spec, &parts.headers)?;
+    people::require(&route.entry.spec, &parts)?;
+    let mut envelope = headers::envelope(&route.entry.spec, &parts.headers)?;
+    door::name_caller(&route.entry.spec, &parts, &mut envelope)?;
     asked.operation_id.clone_from(&envelope.operation_id);
 
     // Room is taken by texts that are here: a body that never arrives keeps nobody else's out.
-    let room = route.spec.is_import().then_some(&app.import_room);
+    let room = route.entry.spec.is_import().then_some(&app.import_room);
     let (bytes, _room) = request::body(&parts.headers, body, route.bytes_max(), room).await?;
-    let _turn = if route.spec.is_import() { Some(app.import_turn().await) } else { None };
-    let operation = if route.spec.is_import() {
+    let _turn = if route.entry.spec.is_import() { Some(app.import_turn().await) } else { None };
+    let operation = if route.entry.spec.is_import() {
         let mut map = app.blocking(move |_| request::body_fields(&bytes)).await??;
         complete(&mut map, route, &mut parts).await?;
         let route = route.clone();
-        app.blocking(move |_| (route.read)(Value::Object(map))).await??
+        app.blocking(move |_| (route.entry.read)(Value::Object(map))).await??
     } else {
         let mut map = request::body_fields(&bytes)?;
         complete(&mut map, route, &mut parts).await?;
-        (route.read)(Value::Object(map))?
+        (route.entry.read)(Value::Object(map))?
     };
 
     if let AnyOperation::ListEvents(events) = &operation
@@ -110,25 +116,26 @@ async fn answer(
     if let Some(outdated) = outdated {
         people::renew(app, outdated).await;
     }
-    if let Some(login) = door::login_of(&parts).filter(|_| route.spec.effect == Effect::Read) {
+    if let Some(login) = door::login_of(&parts).filter(|_| route.entry.spec.effect == Effect::Read) {
         // It may have waited for a while.
         door::check_login_counts(app, login).await?;
     }
     let json = outcome.map_err(|failure| Refused::at(app.refusal(failure), at))?;
-    let answer = if route.is_revised { response::tagged(json) } else { response::json(json) };
+    let answer = if route.shape().is_revised { response::tagged(json) } else { response::json(json) };
     Ok(response::true_at(answer, at))
 }
 
 /// Adds to the body's fields what path, query and `If-Match` say.
 async fn complete(map: &mut Map<String, Value>, route: &Route, parts: &mut Parts) -> Result<(), Refusal> {
-    if route.spec.path.contains('{') {
+    let fields = &route.shape().fields;
+    if route.entry.spec.path.contains('{') {
         let params = RawPathParams::from_request_parts(parts, &())
             .await
             .map_err(|_| Refusal::new(Code::InvalidInput, "the path is not valid UTF-8"))?;
-        request::add_path(map, &route.fields, params.iter())?;
+        request::add_path(map, fields, params.iter())?;
     }
-    request::add_query(map, &route.fields, parts.uri.query().unwrap_or_default())?;
-    request::add_revision(map, &route.fields, headers::if_match(&parts.headers)?)
+    request::add_query(map, fields, parts.uri.query().unwrap_or_default())?;
+    request::add_revision(map, fields, headers::if_match(&parts.headers)?)
 }
 
 #[cfg(test)]
@@ -141,7 +148,7 @@ mod tests {
 
     async fn preview(app: &Arc<App>) -> (u16, Option<String>) {
         let route = catalog::entries().into_iter().find(|entry| entry.spec.name == "import.preview");
-        let route = Arc::new(Route::new(&route.expect("an operation")));
+        let route = Arc::new(Route::new(route.expect("an operation")));
         let body = r#"{"project":"afc","format":"beads","text":""}"#;
         let request = Request::post("/api/v1/imports/preview").header("content-type", wire::JSON);
         let response = handle(app.clone(), route, request.body(Body::from(body)).expect("a request")).await;
